@@ -12,14 +12,10 @@ import numpy.typing as npt
 from adaptive_depth.traces.header import TraceHeader
 from adaptive_depth.traces.records import I64, Block, DenseBlock, IntervalsBlock, RoundsBlock
 
-B = TypeVar("B", DenseBlock, RoundsBlock, IntervalsBlock)
+B = TypeVar("B", bound=Block)
 Array = npt.NDArray[Any]
 
-_BY_REQUEST = {
-    DenseBlock: {"context"},
-    RoundsBlock: {"context", "output_tokens"},
-    IntervalsBlock: set(),
-}
+_BY_REQUEST = ((DenseBlock, "context"), (RoundsBlock, "context"), (RoundsBlock, "output_tokens"))
 #: Flat arrays with the windows in front: positions run along axis 1.
 _BY_WINDOW = {"accepted", "probability"}
 
@@ -36,7 +32,7 @@ def concat_blocks(blocks: Iterable[B]) -> B:
         raise ValueError("blocks of different kinds cannot be joined")
     if len(parts) == 1:
         return parts[0]
-    joined = {f.name: _joined(parts, f.name) for f in fields(parts[0])}
+    joined: dict[str, Any] = {f.name: _joined(parts, f.name) for f in fields(parts[0])}
     return replace(parts[0], **joined)
 
 
@@ -52,7 +48,7 @@ def select_requests(block: B, rows: npt.ArrayLike) -> B:
         if isinstance(value, tuple):
             changed[field.name] = tuple(value[row] for row in picked.tolist())
         elif value is not None and field.name != "start":
-            where = picked if field.name in _BY_REQUEST[type(block)] else index
+            where = picked if (type(block), field.name) in _BY_REQUEST else index
             changed[field.name] = np.take(value, where, axis=_axis(block, field.name))
     return replace(block, **changed)
 

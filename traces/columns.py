@@ -92,22 +92,23 @@ def to_batch(header: TraceHeader, block: Block) -> pa.RecordBatch:
 
 def from_batch(header: TraceHeader, batch: pa.RecordBatch) -> Block:
     """Turn rows whose structure has been checked into a block."""
-    text = {name: tuple(batch.column(name).to_pylist()) for name in TEXT[header.kind]}
-    number = {name: _numbers(batch.column(name)) for name in NUMBER[header.kind]}
-    flat = {name: _numbers(batch.column(name).flatten()) for name in list_columns(header)}
+    text: dict[str, Any] = {name: tuple(batch.column(name).to_pylist()) for name in TEXT[header.kind]}
+    number: dict[str, Any] = {name: _numbers(batch.column(name)) for name in NUMBER[header.kind]}
+    flat: dict[str, Any] = {name: _numbers(batch.column(name).flatten()) for name in list_columns(header)}
     start = offsets(lengths(batch.column(next(iter(flat)))))
     if header.kind == "rounds":
         return RoundsBlock(**text, **number, start=start, **flat)
     if header.kind == "intervals":
         return IntervalsBlock(**text, start=start, **flat, per_position=_per_position(batch, start))
     accepted = np.stack(list(flat.values()))
-    extra = {"probability": _probability(header, batch), "looping": _looping(batch)}
+    extra: dict[str, Any] = {"probability": _probability(header, batch), "looping": _looping(batch)}
     return DenseBlock(**text, **number, start=start, accepted=accepted, **extra)
 
 
 def lengths(column: pa.ListArray) -> Array:
     """Length of every list, i64[R]."""
-    return np.diff(column.offsets.to_numpy()).astype(np.int64)
+    sizes: Array = np.diff(column.offsets.to_numpy()).astype(np.int64)
+    return sizes
 
 
 def _flat_arrays(header: TraceHeader, block: Block) -> list[tuple[str, Array]]:

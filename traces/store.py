@@ -67,7 +67,7 @@ class TraceReader:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Read the footer; :class:`TraceFormatError` for what is no trace, ``UnsupportedTraceVersion`` too."""
+        """Read the footer; :class:`TraceFormatError` for what is no trace or of a newer schema."""
         self.path = Path(path)
         metadata, schema = _footer(self.path)
         raw, self._steps = upgrade_header(_header_json(schema, self.path), self.path)

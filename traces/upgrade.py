@@ -1,7 +1,7 @@
 """Pure functions that lift a trace of an older schema to the current one, version by version.
 
 Version 1 is the first, so :data:`UPGRADES` is empty. When version 2 comes, its entry 1 is
-``Upgrade(header_1_to_2, rows_1_to_2)`` and the golden files of version 1 keep proving that old files still read.
+``Upgrade(header_1_to_2, rows_1_to_2)``, and the golden files of version 1 prove that old files still read.
 """
 
 from __future__ import annotations

@@ -69,10 +69,10 @@ def value_faults(header: TraceHeader, block: Block) -> Faults:
 
 def _dense(header: TraceHeader, block: DenseBlock) -> Iterator[tuple[str, Bool]]:
     outside = (block.accepted < 0) | (block.accepted > header.k_max)
-    yield f"accepted is outside 0..{header.k_max}", outside.any(axis=0)
+    yield f"accepted is outside 0..{header.k_max}", _any(outside, 0)
     if block.probability is not None:
         p = block.probability
-        yield "probability is outside 0..1", ((p < 0) | (p > 1)).any(axis=(0, 2))
+        yield "probability is outside 0..1", _any((p < 0) | (p > 1), (0, 2))
 
 
 def _rounds_by_request(block: RoundsBlock) -> Iterator[tuple[str, Bool]]:
@@ -95,7 +95,7 @@ def _rounds(block: RoundsBlock) -> Iterator[tuple[str, Bool]]:
 
 
 def _descends(block: RoundsBlock) -> Bool:
-    """True where a round starts before the one ahead of it; after a round that emits nothing it may repeat."""
+    """True where a round starts before the one ahead of it; it may start at the same position."""
     falls = np.zeros(len(block.position), np.bool_)
     falls[1:] = block.position[1:] < block.position[:-1]
     first = block.start[:-1][np.diff(block.start) > 0]
@@ -111,7 +111,12 @@ def _intervals(block: IntervalsBlock) -> Iterator[tuple[str, Bool]]:
     for name in ("accept_length", "tokens_per_second"):
         yield f"{name} is negative or infinite", _not_a_measure(getattr(block, name))
     p = block.per_position
-    yield "per_position is outside 0..1", ((p < 0) | (p > 1)).any(axis=1)
+    yield "per_position is outside 0..1", _any((p < 0) | (p > 1), 1)
+
+
+def _any(bad: Bool, axis: int | tuple[int, ...]) -> Bool:
+    over: Bool = np.logical_or.reduce(bad, axis=axis)
+    return over
 
 
 def _not_a_measure(values: Array) -> Bool:

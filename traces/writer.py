@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Self
 
 import numpy as np
 import pyarrow as pa
@@ -31,9 +31,9 @@ ROW_GROUP_REQUESTS = 4096
 class TraceWriter:
     """Write a trace file block by block, as a context manager.
 
-    A request that a reader would drop is refused: :class:`TraceFormatError` names it. Blocks are buffered until a
-    row group is full and their arrays are not copied, so do not change them after :meth:`write`. If the body
-    raises, no file is left and an older file of that name stays as it was.
+    A request that a reader would drop is refused: :class:`TraceFormatError` names it. Blocks are buffered
+    until a row group is full and their arrays are not copied, so do not change them after :meth:`write`. If
+    the body raises, no file is left and an older file of that name stays as it was.
     """
 
     def __init__(self, path: str | os.PathLike[str], header: TraceHeader) -> None:
@@ -45,7 +45,7 @@ class TraceWriter:
             raise TraceFormatError(self.path, 0, fault)
         self._temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
         self._optional: tuple[bool, bool] | None = None
-        self._pending: list[Any] = []
+        self._pending: list[Block] = []
         self._pending_bytes = self._pending_requests = 0
         self._file: IO[bytes] | None = None
         self._parquet: pq.ParquetWriter | None = None
