@@ -1,18 +1,21 @@
 """Seconds of a round as a function of depth, window, batch and context.
 
-The rules only ever ask :meth:`CostModel.seconds`; where the numbers come from (published tables, a profile, an online
-fit) is the controller's business.
+The rules only ever ask :meth:`CostModel.seconds`; where the numbers come from (published tables, a
+profile, an online fit) is the controller's business.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 F64 = npt.NDArray[np.float64]
+#: A plain number or an array of them.
+Number = Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,20 @@ class Load:
     reads: npt.NDArray[Any]
 
 
+def _light(values: npt.NDArray[Any]) -> Number:
+    """An array of one value as a plain number: ten times cheaper to reckon with, and it rounds the same."""
+    return values.item() if values.size == 1 else values
+
+
+@lru_cache(maxsize=256)
+def _ladder(raw: bytes, kind: str) -> tuple[F64, tuple[int, ...]]:
+    """Draft decode steps (k-1)+ of the depths in ``raw`` and where 0 stands; cached: ladders rarely change."""
+    depths = np.frombuffer(raw, kind)
+    steps = np.maximum(depths.astype(np.float64) - 1, 0)
+    steps.setflags(write=False)
+    return steps, tuple(np.flatnonzero(depths == 0).tolist())
+
+
 class CostModel(Protocol):
     """Prices a round."""
 
@@ -44,15 +61,19 @@ class CostModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LinearCost:
-    """The additive model.
+    """The additive model, linear in its coefficients.
 
-    T = host + v0 + v1·R(k+1) + v2·ΣL + x1·R(k+1) + x2·Σext(L) + [k>=2](k-1)·(f0 + f1·R + f2·Σreads)
+    T(k) = host + v0 + v1·R(k+1) + (v2 + v3·k)·ΣL + [k>=1](spec + x1·R(k+1) + x2·Σext + x3·sqrt(R·Σext))
+           + (k-1)+·(f0 + f1·R + f2·Σreads)
 
-    All coefficients are seconds and non-negative. ``host`` and ``v0`` cannot be told apart by timing whole rounds;
-    both are kept because a start-up profile can. The x terms are paid at k = 0 only if ``extend_at_zero`` (SGLang keeps
-    the draft KV warm at its 0 tier; a server without speculation does not). ``spec`` is paid once per round at k >= 1.
+    All coefficients are seconds and non-negative, so T grows with depth, context, window and rows.
+    ``v3`` is the verify's growth with depth through its attention over the context; ``x3`` is the part
+    of the draft-extend (index build) that grows slower than the context. ``host`` and ``v0`` cannot be
+    told apart by timing whole rounds; both are kept because a start-up profile can. With
+    ``extend_at_zero`` the x terms are paid at k = 0 too (SGLang's 0 tier keeps the draft KV warm; a
+    server without a drafter pays nothing).
 
-    >>> cost = LinearCost(v0=0.014, f0=0.0007, v1=0.0, spec=0.0)
+    >>> cost = LinearCost(v0=0.014, f0=0.0007)
     >>> load = Load(np.ones(1), np.array([1000]), np.array([1000]), np.array([1000]))
     >>> cost.seconds(load, np.array([0, 1, 3])).round(4).tolist()
     [[0.014, 0.014, 0.0154]]
@@ -62,9 +83,11 @@ class LinearCost:
     v0: float = 0.0
     v1: float = 0.0
     v2: float = 0.0
+    v3: float = 0.0
     spec: float = 0.0
     x1: float = 0.0
     x2: float = 0.0
+    x3: float = 0.0
     f0: float = 0.0
     f1: float = 0.0
     f2: float = 0.0
@@ -72,16 +95,53 @@ class LinearCost:
     extend_at_zero: bool = True
 
     def seconds(self, load: Load, depths: npt.NDArray[Any]) -> F64:
-        """Seconds at every depth, ``[..., D]``; see the class for the formula."""
-        k = depths.astype(np.float64)
-        drafting = (k > 0) | self.extend_at_zero
-        width = (k + 1) * (self.v1 + self.x1 * drafting)
-        steps = np.maximum(k - 1, 0)
-        rows = np.asarray(load.rows, np.float64)[..., None]
-        once = self.host + self.v0 + self.v2 * np.asarray(load.context, np.float64)
-        extend = self.x2 * np.asarray(load.extend, np.float64)
-        step = self.f0 + self.f1 * np.asarray(load.rows, np.float64) + self.f2 * np.asarray(load.reads, np.float64)
-        total: F64 = (
-            once[..., None] + rows * width + extend[..., None] * drafting + step[..., None] * steps + self.spec * (k > 0)
-        )
-        return total
+        """Seconds at every depth, ``[..., D]``; see the class for the formula.
+
+        Computed as T(1) + (k-1)·slope with T(0) put in after: two passes over every depth, whatever the
+        number of terms. Only elementwise operations, so a group's price does not depend on the groups
+        beside it.
+        """
+        steps, zeros = _ladder(depths.tobytes(), depths.dtype.str)
+        rows, context, reads = _light(load.rows), _light(load.context), _light(load.reads)
+        idle = rows * self.v1 + context * self.v2 + (self.host + self.v0)
+        extend = self._extend(rows, _light(load.extend))
+        attend = context * self.v3
+        first = idle + attend + extend + (rows * (self.v1 + 2 * self.x1) + self.spec)
+        slope = attend + reads * self.f2 + (rows * (self.v1 + self.x1 + self.f1) + self.f0)
+        shape = np.broadcast(load.rows, load.context, load.extend, load.reads).shape
+        # Depth leads until the end: long inner loops are three times faster.
+        total: F64 = np.empty((len(steps), *shape))
+        np.multiply(steps.reshape(-1, *(1,) * len(shape)), slope, out=total)
+        total += first
+        for row in zeros:
+            total[row] = idle + (extend + rows * self.x1) if self.extend_at_zero else idle
+        return total.transpose(*range(1, total.ndim), 0)
+
+    def _extend(self, rows: Number, extend: Number) -> Number:
+        """Seconds of draft-extend that depend on context, ``[...]``."""
+        linear = extend * self.x2
+        return linear + np.sqrt(extend * rows) * self.x3 if self.x3 else linear
+
+
+#: Coefficients a fit can tell apart by timing whole rounds (``host`` is in ``v0``), in feature order.
+COEFFICIENTS = ("v0", "v1", "v2", "v3", "spec", "x1", "x2", "x3", "f0", "f1", "f2")
+
+
+def round_features(load: Load, depth: npt.NDArray[Any], extend_at_zero: bool) -> F64:
+    """What each of :data:`COEFFICIENTS` is multiplied by in a round of ``depth[...]``: ``[..., F]``.
+
+    The dot product with the coefficients is :meth:`LinearCost.seconds` at that depth (a test holds them
+    together).
+    """
+    k = np.asarray(depth, np.float64)
+    rows, extend = np.asarray(load.rows, np.float64), np.asarray(load.extend, np.float64)
+    speculates = (k > 0).astype(np.float64)
+    steps, width = np.maximum(k - 1, 0), rows * (k + 1)
+    drafter = 1.0 if extend_at_zero else speculates
+    shape = np.broadcast(k, rows, load.context, extend, load.reads).shape
+    out = np.empty((*shape, len(COEFFICIENTS)))
+    columns = (1.0, width, load.context, load.context * k, speculates, width * drafter, extend * drafter)
+    columns += (np.sqrt(rows * extend) * drafter, steps, steps * rows, steps * load.reads)
+    for index, column in enumerate(columns):
+        out[..., index] = column
+    return out
