@@ -41,7 +41,7 @@ def _light(values: npt.NDArray[Any]) -> Number:
 
 @lru_cache(maxsize=256)
 def _ladder(raw: bytes, kind: str) -> tuple[F64, tuple[int, ...]]:
-    """Draft decode steps (k-1)+ of the depths in ``raw`` and where 0 stands; cached: ladders rarely change."""
+    """Draft decode steps (k-1)+ of the depths in ``raw`` and where 0 stands; ladders rarely change."""
     depths = np.frombuffer(raw, kind)
     steps = np.maximum(depths.astype(np.float64) - 1, 0)
     steps.setflags(write=False)
@@ -140,8 +140,9 @@ def round_features(load: Load, depth: npt.NDArray[Any], extend_at_zero: bool) ->
     drafter = 1.0 if extend_at_zero else speculates
     shape = np.broadcast(k, rows, load.context, extend, load.reads).shape
     out = np.empty((*shape, len(COEFFICIENTS)))
-    columns = (1.0, width, load.context, load.context * k, speculates, width * drafter, extend * drafter)
-    columns += (np.sqrt(rows * extend) * drafter, steps, steps * rows, steps * load.reads)
-    for index, column in enumerate(columns):
+    root = np.sqrt(rows * extend)
+    verify = (1.0, width, load.context, load.context * k, speculates)
+    draft = (width * drafter, extend * drafter, root * drafter, steps, steps * rows, steps * load.reads)
+    for index, column in enumerate((*verify, *draft)):
         out[..., index] = column
     return out
