@@ -7,7 +7,8 @@ import pytest
 
 from adaptive_depth.controller.presets import PRESETS
 from adaptive_depth.controller.published import ANCHORS, Anchor, chain_accept_length
-from adaptive_depth.sim.anchor_fit import FITTED, fit_anchors, load_of, measure, step_ms, unit
+from adaptive_depth.policies.cost_model import LinearCost
+from adaptive_depth.sim.anchor_fit import FITTED, fit_anchors, load_of, measure, step_ms
 from adaptive_depth.sim.constrained_fit import constrained_fit
 from adaptive_depth.traces.errors import CostError
 
@@ -46,20 +47,22 @@ def test_published_figures_that_contradict_each_other_stay_visible():
     assert 1.4 < measure(PRESETS["q35-b200"], build) / build.value < 1.8
 
 
-def test_fit_recovers_known_coefficients():
-    """Anchors made from known coefficients give them back."""
-    truth = {"v0": 3e-3, "v2": 4e-9, "v3": 5e-10, "spec": 1e-3, "f0": 5e-4, "f2": 4e-10}
-    cost = PRESETS["q35-b200"].__class__(extend_windowed=True, extend_at_zero=False, **truth)
+def test_fit_recovers_a_known_cost():
+    """Anchors made from known coefficients give a cost that agrees at depths and contexts between them.
+
+    One request cannot tell every coefficient apart, so prices are compared, not coefficients.
+    """
+    known = {"v0": 3e-3, "v2": 4e-9, "v3": 5e-10, "spec": 1e-3, "x3": 2e-6, "f0": 5e-4, "f2": 4e-10}
+    truth = LinearCost(extend_windowed=True, extend_at_zero=False, **known)
     grid = [(k, c, w) for k in (0, 1, 2, 6) for c in (20_000, 261_000, 1_040_000) for w in (0, 4032)]
     made = [
-        Anchor("x", "step", "made", "fit", k, c, w, value=step_ms(cost, k, load_of(c, w)), sigma=1e-6)
+        Anchor("x", "step", "made", "fit", k, c, w, value=step_ms(truth, k, load_of(c, w)), sigma=1e-3)
         for k, c, w in grid
     ]
     fitted = fit_anchors(made)
-    for name in FITTED:
-        want = truth.get(name, 0.0)
-        one_ms = 1e-3 / step_ms(unit(name), 6, load_of(1_040_000, 0)) * 1e3
-        assert getattr(fitted, name) == pytest.approx(want, abs=1e-3 * one_ms), name
+    for depth, context, window in ((0, 500_000, 0), (4, 500_000, 0), (4, 100_000, 4032), (8, 900_000, 1024)):
+        load = load_of(context, window)
+        assert step_ms(fitted, depth, load) == pytest.approx(step_ms(truth, depth, load), rel=2e-3)
 
 
 def test_contradicting_ranges_are_an_error():
