@@ -55,11 +55,17 @@ def select_requests(block: B, rows: npt.ArrayLike) -> B:
 
 def empty_block(header: TraceHeader) -> Block:
     """A block without requests of the header's kind."""
-    start, i32, i64, f64 = np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0)
+    if header.kind == "intervals":
+        return empty_intervals()
+    start, i32, i64 = np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64)
     if header.kind == "dense":
         return DenseBlock((), (), (), i64, start, np.zeros((len(header.windows), 0), np.int8))
-    if header.kind == "rounds":
-        return RoundsBlock((), (), (), i64, i64, start, i32, i32, i32, i32, i32, f64, i32)
+    return RoundsBlock((), (), (), i64, i64, start, i32, i32, i32, i32, i32, np.zeros(0), i32)
+
+
+def empty_intervals() -> IntervalsBlock:
+    """An intervals block without streams."""
+    start, i32, i64, f64 = np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0)
     return IntervalsBlock((), (), start, f64, i32, i64, i32, f64, i64, i64, f64, np.zeros((0, 0)))
 
 

@@ -55,8 +55,9 @@ class TraceProblem:
 
     def __str__(self) -> str:
         """One line for a person."""
-        name = f" request {self.request_id!r}" if self.request_id else ""
-        return f"{self.path}:{name}" + (f" (row {self.row})" if self.row >= 0 else "") + f" {self.reason}"
+        if not self.request_id:
+            return f"{self.path}: {self.reason}"
+        return f"{self.path}: request {self.request_id!r} (row {self.row}): {self.reason}"
 
 
 class TraceReader:
@@ -69,11 +70,12 @@ class TraceReader:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Read the footer; :class:`TraceFormatError` for what is no trace or of a newer schema."""
         self.path = Path(path)
-        metadata, schema = _footer(self.path)
+        with _open(self.path) as parquet:
+            schema, rows = parquet.schema_arrow, parquet.metadata.num_rows
         raw, self._steps = upgrade_header(_header_json(schema, self.path), self.path)
         self.header = _header(raw, self.path)
         #: Requests in the file, bad ones included.
-        self.requests: int = metadata.num_rows
+        self.requests: int = rows
         self.problems: list[TraceProblem] = []
         self._check_columns(schema)
         self._begin()
@@ -170,15 +172,10 @@ def _traces_at(path: Path) -> list[Path]:
 
 
 def _open(path: Path) -> pq.ParquetFile:
-    return pq.ParquetFile(path, buffer_size=1 << 20, page_checksum_verification=True, **_FOOTER_LIMITS)
-
-
-def _footer(path: Path) -> tuple[pq.FileMetaData, pa.Schema]:
     if path.is_dir():
         raise TraceFormatError(path, 0, "is a folder, expected a trace file")
     try:
-        with _open(path) as parquet:
-            return parquet.metadata, parquet.schema_arrow
+        return pq.ParquetFile(path, buffer_size=1 << 20, page_checksum_verification=True, **_FOOTER_LIMITS)
     except OSError as error:
         raise TraceFormatError(path, 0, error.strerror or f"cannot be read: {_first_line(error)}") from None
     except _PARQUET_ERRORS as error:
