@@ -17,7 +17,13 @@ from adaptive_depth.traces.errors import ConfigError, did_you_mean
 
 @runtime_checkable
 class Policy(Protocol):
-    """A rule. ``plan`` may not learn, ``observe`` may not decide."""
+    """A rule. ``plan`` may not learn, ``observe`` may not decide.
+
+    A rule that keeps its own statistics sets ``uses_survival = False`` and is spared the estimator's cost;
+    ``estimates.survival`` is then empty.
+    """
+
+    uses_survival: bool
 
     def plan(self, batch: BatchView, estimates: Estimates) -> Plan:
         """Choose a depth per group and a window per row; inputs are not changed."""

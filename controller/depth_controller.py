@@ -1,0 +1,257 @@
+"""The only thing the server and the simulator call: plan before a round, observe after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from adaptive_depth.controller.acceptance import SurvivalEstimator
+from adaptive_depth.policies.cost_model import CostModel, Load
+from adaptive_depth.policies.registry import Policy
+from adaptive_depth.policies.types import BatchView, Candidates, Estimates, Plan, Reason, RoundResult
+
+#: Plans whose feedback is awaited; an older one is taken as lost. Lag is at most 3 rounds, aborts lose some.
+PENDING_PLANS = 64
+NO_SURVIVAL = np.empty((0, 0, 0), np.float32)
+
+
+class CostSource(Protocol):
+    """Where the cost model comes from: fixed, or learned from measured rounds."""
+
+    @property
+    def cost(self) -> CostModel:
+        """The model to plan with now."""
+
+    def observe(self, load: Load, depth: npt.NDArray[Any], seconds: npt.NDArray[Any]) -> None:
+        """Take measured rounds, one a group; NaN seconds are no sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedCost:
+    """A cost model that never learns: a preset, a table, a fit."""
+
+    cost: CostModel
+
+    def observe(self, load: Load, depth: npt.NDArray[Any], seconds: npt.NDArray[Any]) -> None:
+        """Nothing to learn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Counters since the start."""
+
+    plans: int
+    observed: int
+    #: Results whose plan is not awaited: doubled, or too old.
+    unknown_results: int
+    #: Rows whose slot has been forgotten since the plan: finished, retracted, re-used.
+    stale_rows: int
+    failures: int
+    disabled: bool
+    forced_depth: int | None
+    last_error: str
+
+
+class DepthController:
+    """Turns batches into plans and outcomes into estimates; never raises into the decode loop.
+
+    Every plan gets a rising ``plan_id``. Feedback is taken once per plan, however late, and only for rows whose slot has
+    not been forgotten since. On any internal error the static plan (start depth and window) is served and the error
+    counted; after ``max_failures`` the controller stays static. ``strict`` raises instead: a simulation that quietly
+    went static would be a lie.
+
+    >>> from adaptive_depth.controller.build import build_controller
+    >>> controller = build_controller("static:2")
+    >>> one = np.zeros(1, np.int32)
+    >>> controller.plan(BatchView(one, one, np.array([100]), np.array([0]))).depth.tolist()
+    [2]
+    """
+
+    def __init__(
+        self,
+        candidates: Candidates,
+        rule: Policy,
+        estimator: SurvivalEstimator | None,
+        cost: CostSource,
+        *,
+        strict: bool = False,
+        max_failures: int = 8,
+    ) -> None:
+        self.candidates, self.rule = candidates, rule
+        self._estimator, self._cost = estimator, cost
+        self._strict, self._max_failures = strict, max_failures
+        self._next_id = 0
+        self._pending: dict[int, None] = {}
+        self._born = np.zeros(64, np.int64)
+        self._allowed_depth = np.isin(np.arange(128), candidates.depth_array)
+        self._observed = self._unknown = self._stale = self._failures = 0
+        self._last_error = ""
+        self._forced: int | None = None
+        self._enabled = True
+
+    def plan(self, batch: BatchView) -> Plan:
+        """The plan of the next round; static after a failure, while disabled, or for an empty batch."""
+        plan_id, self._next_id = self._next_id, self._next_id + 1
+        plan = self._guard(lambda: self._decide(batch)) if self._active else None
+        if plan is None:
+            plan = self._static(batch)
+        plan.plan_id = plan_id
+        self._pending[plan_id] = None
+        if len(self._pending) > PENDING_PLANS:
+            del self._pending[next(iter(self._pending))]
+        return plan
+
+    def observe(self, result: RoundResult) -> None:
+        """Learn from a round; results of unknown plans and rows of forgotten slots are dropped and counted."""
+        if result.plan_id not in self._pending:
+            self._unknown += 1
+            return
+        del self._pending[result.plan_id]
+        if self._failures < self._max_failures:
+            self._guard(lambda: self._learn(result))
+
+    def forget(self, slots: npt.NDArray[Any]) -> None:
+        """These slots' requests are gone (finished, aborted, retracted); feedback still under way is a stranger's."""
+        slots = np.asarray(slots, np.intp)
+        if not len(slots):
+            return
+        self._reserve(slots)
+        self._born[slots] = self._next_id
+        if self._estimator is not None:
+            self._estimator.forget(slots)
+        self.rule.forget(slots)
+
+    def force(self, depth: int | None) -> None:
+        """Pin every group to a candidate depth, or release it with ``None``; ValueError for no candidate."""
+        if depth is not None and depth not in self.candidates.depths:
+            raise ValueError(f"depth {depth} is not among the candidates {self.candidates.depths}")
+        self._forced = depth
+
+    def enable(self, on: bool) -> None:
+        """Turn adapting on or off; off serves the static plan. Turning on clears past failures."""
+        self._enabled = on
+        if on:
+            self._failures = 0
+
+    def snapshot(self) -> Snapshot:
+        """Counters since the start."""
+        return Snapshot(
+            plans=self._next_id,
+            observed=self._observed,
+            unknown_results=self._unknown,
+            stale_rows=self._stale,
+            failures=self._failures,
+            disabled=not self._active,
+            forced_depth=self._forced,
+            last_error=self._last_error,
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything learned, as plain arrays; version 1."""
+        estimator = None if self._estimator is None else self._estimator.state_dict()
+        return {"version": 1, "rule": self.rule.state_dict(), "estimator": estimator}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Restore :meth:`state_dict`'s value; ValueError where it does not fit."""
+        if state.get("version") != 1:
+            raise ValueError(f"controller state has version {state.get('version')}, expected 1")
+        self.rule.load_state(state["rule"])
+        if self._estimator is not None:
+            self._estimator.load_state(state["estimator"])
+
+    @property
+    def _active(self) -> bool:
+        return self._enabled and self._failures < self._max_failures
+
+    def _decide(self, batch: BatchView) -> Plan:
+        survival = NO_SURVIVAL if self._estimator is None else self._estimator.survival(batch)
+        plan = self.rule.plan(batch, Estimates(survival, self._cost.cost))
+        if not self._allowed_depth[plan.depth].all():
+            raise ValueError(f"rule planned a depth that is no tier: {plan.depth[:8]}")
+        windows = self.candidates.window_array
+        known = plan.window == windows[0]
+        for window in windows[1:]:
+            known |= plan.window == window
+        if not known.all():
+            raise ValueError(f"rule planned a window that is no candidate: {plan.window[:8]}")
+        if self._forced is not None:
+            plan.depth = np.full_like(plan.depth, self._forced)
+            plan.reason = np.full_like(plan.reason, Reason.FORCED)
+        return plan
+
+    def _learn(self, result: RoundResult) -> None:
+        if (result.accepted > result.depth).any() or (result.accepted < 0).any():
+            raise ValueError("a result accepts more than it drafted, or less than nothing")
+        self._cost.observe(self._load(result), result.depth[result.rows.starts], result.seconds)
+        fresh = self._fresh(result)
+        if fresh is not None:
+            self._observed += 1
+            if self._estimator is not None:
+                self._estimator.observe(fresh)
+            self.rule.observe(fresh)
+
+    def _fresh(self, result: RoundResult) -> RoundResult | None:
+        """The rows whose slot was not forgotten after the plan; ``None`` if there are none."""
+        self._reserve(result.slot)
+        alive = self._born[result.slot] <= result.plan_id
+        if alive.all():
+            return result if len(alive) else None
+        self._stale += int((~alive).sum())
+        if not alive.any():
+            return None
+        view = result.rows
+        kept = np.unique(view.group_index[alive])
+        return RoundResult(
+            result.plan_id,
+            result.slot[alive],
+            result.group[alive],
+            result.context[alive],
+            result.depth[alive],
+            result.window[alive],
+            result.accepted[alive],
+            result.seconds[kept],
+            one_row_each=result.one_row_each,
+        )
+
+    def _reserve(self, slots: npt.NDArray[Any]) -> None:
+        """Make room for the births of these slots; a slot never forgotten was born before every plan."""
+        missing = int(slots.max(initial=-1)) + 1 - len(self._born)
+        if missing > 0:
+            self._born = np.concatenate([self._born, np.zeros(missing + len(self._born), np.int64)])
+
+    def _load(self, result: RoundResult) -> Load:
+        """The load the groups ran at, each row at its own window, ``[G]``."""
+        return group_load(result.rows, self.candidates.sink, result.window, self._cost.cost)
+
+    def _static(self, batch: BatchView) -> Plan:
+        candidates, groups = self.candidates, len(batch.groups)
+        depth = candidates.start_depth if self._forced is None else self._forced
+        reason = Reason.FALLBACK if self._forced is None else Reason.FORCED
+        return Plan(
+            np.full(groups, depth, np.int8),
+            np.full(len(batch.slot), candidates.start_window, np.int32),
+            np.full(groups, reason, np.uint8),
+        )
+
+    def _guard(self, step: Callable[[], Any]) -> Any:
+        """Run ``step``; on any error count it and return ``None``, so that no fault of ours ends a request."""
+        try:
+            return step()
+        except Exception as error:
+            self._failures += 1
+            self._last_error = f"{type(error).__name__}: {error}"
+            if self._strict:
+                raise
+            return None
+
+
+def group_load(view: BatchView, sink: int, window: npt.NDArray[Any], cost: CostModel) -> Load:
+    """The load of every group when row r attends ``window[r]`` tokens (0 = all), ``[G]``."""
+    context = view.context
+    reads = np.where(window > 0, np.minimum(context, window + sink), context)
+    total, read = view.sum(context), view.sum(reads)
+    return Load(view.rows_per_group, total, read if cost.extend_windowed else total, read)

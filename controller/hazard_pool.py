@@ -1,0 +1,116 @@
+"""What all requests have in common: the hazard that a draft at a chain position is rejected.
+
+Failures and exposure are counted by context band, candidate window and position. Exposure is weighted by the request's
+frailty (Breslow's estimator), so a hard request does not make its positions look hard.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+#: Upper edges of the context bands that are kept apart, in tokens.
+EDGES = np.array([8_192, 32_768, 131_072, 524_288])
+
+#: Rounds gathered before the hazard is worked out anew; the first few rounds are worth more than the delay costs.
+FLUSH_ROUNDS, FLUSH_ROWS, YOUNG_ROUNDS = 8, 256, 16
+
+
+class HazardPool:
+    """Pooled hazard ``λ[band, window, position]``.
+
+    Falls back in steps, each worth ``weight`` exposures: a prior or the position before it (times ``optimism``,
+    since real chains' hazard falls or stays flat), then everything seen at the position, then this window, then this
+    band. Counts fade by ``decay`` a round, so what was learned long ago drifts back to the fallback and gets retried.
+
+    >>> pool = HazardPool(windows=1, k_max=2, prior=0.4, optimism=1.0, weight=10.0, decay=1.0)
+    >>> pool.hazard[0, 0].round(2).tolist()
+    [0.4000000059604645, 0.4000000059604645]
+    """
+
+    def __init__(
+        self, windows: int, k_max: int, *, prior: float, optimism: float, weight: float, decay: float
+    ) -> None:
+        self._prior, self._optimism, self._weight, self._decay = prior, optimism, weight, decay
+        shape = (len(EDGES) + 1, windows, k_max)
+        self._failures, self._exposure = np.zeros(shape), np.zeros(shape)
+        self._waiting: list[tuple[Any, ...]] = []
+        self._rounds = self._waiting_rows = 0
+        self.hazard: F32 = np.empty(shape, np.float32)
+        self._expected: F32 = np.zeros((*shape[:2], k_max + 1), np.float32)
+        self._refresh()
+
+    def band(self, context: I64) -> npt.NDArray[np.intp]:
+        """Context band of every row."""
+        return EDGES.searchsorted(context, side="right")
+
+    def cell(self, context: I64, window_index: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Flat index of (band, window) of every row."""
+        return self.band(context) * self._failures.shape[1] + window_index
+
+    def expected_failures(self, cell: npt.NDArray[Any], reached: npt.NDArray[Any]) -> F32:
+        """What the pool expected of a chain that reached these positions, f32[R]."""
+        return self._expected.reshape(-1, self._expected.shape[-1])[cell, reached]
+
+    def add(self, cell: I64, reached: npt.NDArray[Any], rejected: npt.NDArray[Any], frailty: F32) -> None:
+        """Add one round a row: positions reached (0..K), whether the last of them was a rejection, the frailty."""
+        self._waiting.append((cell, reached, rejected, frailty))
+        self._rounds += 1
+        self._waiting_rows += len(cell)
+        full = len(self._waiting) >= FLUSH_ROUNDS or self._waiting_rows >= FLUSH_ROWS
+        if full or self._rounds <= YOUNG_ROUNDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Work what is waiting into the hazard."""
+        if not self._waiting:
+            return
+        cell, reached, rejected, frailty = (np.concatenate(part) for part in zip(*self._waiting, strict=True))
+        bands, windows, k_max = self._failures.shape
+        width = k_max + 1
+        at = cell * width + reached
+        shape, size = (bands, windows, width), bands * windows * width
+        failures = np.bincount(at, rejected, size).reshape(shape)[..., 1:]
+        ended = np.bincount(at, frailty, size).reshape(shape)[..., :0:-1]
+        fade = self._decay ** len(self._waiting)
+        self._failures = self._failures * fade + failures
+        self._exposure = self._exposure * fade + np.cumsum(ended, axis=-1)[..., ::-1]
+        self._waiting.clear()
+        self._waiting_rows = 0
+        self._refresh()
+
+    def _refresh(self) -> None:
+        failures, exposure, weight = self._failures.sum(axis=0), self._exposure.sum(axis=0), self._weight
+        base = self._base(failures.sum(axis=0), exposure.sum(axis=0))
+        by_window = (failures + weight * base) / (exposure + weight)
+        np.divide(self._failures + weight * by_window, self._exposure + weight, out=self.hazard, casting="same_kind")
+        np.cumsum(self.hazard, axis=-1, out=self._expected[..., 1:])
+
+    def _base(self, failures: F64, exposure: F64) -> F64:
+        before, base = self._prior, []
+        for failed, exposed in zip(failures.tolist(), exposure.tolist(), strict=True):
+            before = (failed + self._weight * before) / (exposed + self._weight)
+            base.append(before)
+            before *= self._optimism
+        return np.array(base)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Counts as plain arrays."""
+        self.flush()
+        return {"failures": self._failures.copy(), "exposure": self._exposure.copy(), "rounds": self._rounds}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Restore :meth:`state_dict`'s value; a wrong shape is a ValueError."""
+        failures, exposure = np.asarray(state["failures"], float), np.asarray(state["exposure"], float)
+        if failures.shape != self._failures.shape or exposure.shape != self._exposure.shape:
+            raise ValueError(f"pool state has shape {failures.shape}, expected {self._failures.shape}")
+        self._failures, self._exposure, self._rounds = failures.copy(), exposure.copy(), int(state["rounds"])
+        self._waiting.clear()
+        self._waiting_rows = 0
+        self._refresh()

@@ -1,0 +1,81 @@
+"""A dense trace as flat arrays, ready to replay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from adaptive_depth.traces.errors import TraceFormatError
+from adaptive_depth.traces.header import TraceHeader
+from adaptive_depth.traces.records import DenseBlock
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSet:
+    """A named dense trace.
+
+    ``evidence`` is ``exact`` where the counts were recorded (or generated) dense, ``modelled`` where they were filled in
+    from rounds or moved to another context or window.
+    """
+
+    name: str
+    origin: str
+    windows: tuple[int, ...]
+    sink: int
+    k_max: int
+    context: npt.NDArray[np.int64]  # [R]
+    start: npt.NDArray[np.int64]  # [R+1]
+    accepted: npt.NDArray[np.int8]  # [W, N]
+    evidence: str = "exact"
+    coverage: float = 1.0
+    workload: tuple[str, ...] = ()
+
+    @property
+    def requests(self) -> int:
+        """Number of requests R."""
+        return len(self.context)
+
+    @property
+    def output_tokens(self) -> npt.NDArray[np.int64]:
+        """Output tokens of each request, i64[R]."""
+        return np.diff(self.start)
+
+    def rows_of(self, windows: Sequence[int]) -> list[int]:
+        """Row of ``accepted`` for every candidate window; a window that was not recorded is an error.
+
+        A window that covers every request's whole context (sink included) is the full window.
+        """
+        longest = int((self.context + self.output_tokens).max(initial=0))
+        rows = []
+        for window in windows:
+            if window in self.windows:
+                rows.append(self.windows.index(window))
+            elif 0 in self.windows and window + self.sink >= longest:
+                rows.append(self.windows.index(0))
+            else:
+                recorded = ", ".join(str(w) for w in self.windows)
+                raise TraceFormatError(self.name, 0, f"window {window} was not recorded (recorded: {recorded})")
+        return rows
+
+    def at_context(self, tokens: int) -> TraceSet:
+        """The same acceptance priced as if every prompt had ``tokens`` tokens; ``modelled``, as acceptance may move."""
+        moved = np.full_like(self.context, tokens)
+        return replace(self, context=moved, evidence="modelled")
+
+
+def from_block(header: TraceHeader, block: DenseBlock) -> TraceSet:
+    """The trace set of one dense file."""
+    return TraceSet(
+        name=header.trace_set,
+        origin=header.origin,
+        windows=header.windows,
+        sink=header.sink,
+        k_max=header.k_max,
+        context=block.context,
+        start=block.start,
+        accepted=block.accepted,
+        workload=block.workload,
+    )
