@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from adaptive_depth import policies as _register_rules  # noqa: F401  (importing it fills the registry)
 from adaptive_depth.controller.acceptance import AcceptanceConfig, AcceptanceEstimator
 from adaptive_depth.controller.depth_controller import CostSource, DepthController, FixedCost
 from adaptive_depth.policies.cost_model import CostModel, LinearCost
 from adaptive_depth.policies.registry import make_policy
+from adaptive_depth.policies.sglang_ema import SglangEmaConfig
 from adaptive_depth.policies.spec import PolicySpec, parse_spec
+from adaptive_depth.policies.static import StaticConfig
 from adaptive_depth.policies.types import Candidates
 from adaptive_depth.traces.errors import ConfigError
 
-#: Taken where no cost is given: rounds of 14.0 ms and 0.71 ms a draft, near the windowed 35B model at 1M tokens.
+#: Taken where no cost is given: 14.0 ms a round and 0.71 ms a draft, as the windowed 35B model at 1M tokens.
 DEFAULT_COST = LinearCost(v0=0.01404, f0=0.00071)
 
 
@@ -27,8 +28,8 @@ def build_controller(
 ) -> DepthController:
     """A controller for ``policy``: ``NAME[:PARAMS]`` or what :func:`parse_spec` made of it.
 
-    ``candidates`` default to :func:`default_candidates`, ``cost`` to :data:`DEFAULT_COST`. The estimator is built
-    only for a rule that uses it. ``strict`` raises on any fault instead of serving the static plan.
+    ``candidates`` default to :func:`default_candidates`, ``cost`` to :data:`DEFAULT_COST`. The estimator is
+    built only for a rule that uses it. ``strict`` raises on any fault instead of serving the static plan.
     :class:`ConfigError` where rule, parameters and candidates do not fit together.
 
     >>> build_controller("marginal").candidates.depths
@@ -36,8 +37,8 @@ def build_controller(
     """
     spec = parse_spec(policy) if isinstance(policy, str) else policy
     config = spec.config()
-    candidates = candidates or default_candidates(config)
     try:
+        candidates = candidates or default_candidates(config)
         rule = make_policy(spec.name, config, candidates)
     except ValueError as error:
         raise ConfigError(f"policy {spec.name!r}: {error}") from None
@@ -45,13 +46,29 @@ def build_controller(
     return DepthController(candidates, rule, estimator, _source(cost), strict=strict)
 
 
-def default_candidates(config: Any) -> Candidates:
-    """The usual candidates, with the depths and windows added that ``config`` itself names."""
+def default_candidates(config: Any) -> Candidates:  # noqa: ANN401
+    """The depths and windows a rule of this config gets where none are given.
+
+    ``static`` may move to the usual depths but starts at its own; ``sglang-ema`` has its ladders and starts where
+    the stock server does, at their upper median; every other rule has the usual depths at full context.
+    """
     usual = Candidates()
-    depth, window = getattr(config, "depth", None), getattr(config, "window", None)
-    depths = {*usual.depths, *(() if depth is None else (depth,))}
-    windows = dict.fromkeys((*usual.windows, *(() if window is None else (window,))))
-    return Candidates(tuple(sorted(depths)), tuple(windows))
+    match config:
+        case StaticConfig(depth=depth, window=window):
+            return _including(usual, usual.start_depth if depth is None else depth, window or 0)
+        case SglangEmaConfig(depths=depths):
+            return Candidates(depths, start_depth=depths[len(depths) // 2])
+    return usual
+
+
+def _including(usual: Candidates, depth: int, window: int) -> Candidates:
+    """``usual`` with this depth and window added and started at."""
+    return Candidates(
+        tuple(sorted({*usual.depths, depth})),
+        tuple(sorted({*usual.windows, window})),
+        start_depth=depth,
+        start_window=window,
+    )
 
 
 def _source(cost: CostModel | CostSource | None) -> CostSource:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,16 @@ import numpy.typing as npt
 class GroupState:
     """Named arrays indexed by group identity; a group not seen before starts with the defaults.
 
-    >>> state = GroupState(depth=3, regret=0.0)
+    A default that is an array gives every group one of its shape and type; a number is an int64 or float64.
+
+    >>> state = GroupState(depth=3, regret=0.0, seen=np.zeros(2, np.float32))
     >>> state.reserve(np.array([0, 5]))
-    >>> state["depth"][5]
-    3
+    >>> state["depth"][5], state["seen"][5].tolist()
+    (3, [0.0, 0.0])
     """
 
-    def __init__(self, **defaults: int | float) -> None:
-        self._defaults = defaults
+    def __init__(self, **defaults: int | float | npt.NDArray[Any]) -> None:
+        self._defaults = {name: np.asarray(default) for name, default in defaults.items()}
         self._size = 0
         self._arrays: dict[str, npt.NDArray[Any]] = {}
         self._grow(16)
@@ -33,7 +36,8 @@ class GroupState:
 
     def _grow(self, size: int) -> None:
         for name, default in self._defaults.items():
-            grown = np.full(size, default, np.int64 if isinstance(default, int) else np.float64)
+            grown = np.empty((size, *default.shape), default.dtype)
+            grown[self._size :] = default
             grown[: self._size] = self._arrays.get(name, grown)[: self._size]
             self._arrays[name] = grown
         self._size = size
@@ -42,10 +46,13 @@ class GroupState:
         """Copies of all arrays."""
         return {name: array.copy() for name, array in self._arrays.items()}
 
-    def load_state(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: Mapping[str, Any]) -> None:
         """Restore :meth:`state_dict`'s value; missing names or unequal lengths are a ValueError."""
-        arrays = {name: np.asarray(state[name], self._arrays[name].dtype).copy() for name in self._defaults}
-        sizes = {array.shape for array in arrays.values()}
-        if len(sizes) != 1 or len(sizes.copy().pop()) != 1:
-            raise ValueError(f"group state has unequal shapes {sorted(sizes)}")
-        self._arrays, self._size = arrays, len(next(iter(arrays.values())))
+        if missing := self._defaults.keys() - state.keys():
+            raise ValueError(f"group state lacks {sorted(missing)}")
+        arrays = {name: np.array(state[name], default.dtype) for name, default in self._defaults.items()}
+        shapes = {name: (*array.shape[:1], *self._defaults[name].shape) for name, array in arrays.items()}
+        lengths = {array.shape[:1] for array in arrays.values()}
+        if len(lengths) != 1 or any(array.shape != shapes[name] for name, array in arrays.items()):
+            raise ValueError(f"group state has shapes {[array.shape for array in arrays.values()]}")
+        self._arrays, (self._size,) = arrays, lengths.pop()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adaptive_depth.policies.registry import entry, make_config
+from adaptive_depth.policies.sglang_ema_config import read_adaptive_json
 from adaptive_depth.traces.errors import ConfigError
 
 _INTEGER = re.compile(r"[-+]?[0-9]+")
@@ -24,7 +25,7 @@ class PolicySpec:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
 
-    def config(self) -> Any:
+    def config(self) -> Any:  # noqa: ANN401
         """The rule's frozen config; :class:`ConfigError` for parameters it does not take."""
         return make_config(self.name, self.parameters)
 
@@ -84,4 +85,12 @@ def _static_form(rest: str) -> dict[str, Any] | None:
     return None if match is None else {k: int(v) for k, v in match.groupdict().items() if v is not None}
 
 
-_SHORT_FORMS: dict[str, Callable[[str], dict[str, Any] | None]] = {"static": _static_form}
+def _sglang_form(rest: str) -> dict[str, Any]:
+    """``FILE``, read here and now."""
+    return {"adaptive": read_adaptive_json(rest)}
+
+
+_SHORT_FORMS: dict[str, Callable[[str], dict[str, Any] | None]] = {
+    "static": _static_form,
+    "sglang-ema": _sglang_form,
+}
