@@ -53,6 +53,13 @@ class GroupTally:
         return tuple(Group(n, requests, rounds, t, ratio(t, rounds)) for n, requests, rounds, t in sums)
 
 
+def labels(values: Sequence[str]) -> tuple[list[str], I64]:
+    """Group by text: names and the index of each value."""
+    names = sorted(set(values))
+    index = {name: i for i, name in enumerate(names)}
+    return names, np.array([index[value] for value in values], np.int64)
+
+
 def numbers(values: Ints, unknown: str = "unknown") -> tuple[list[str], I64]:
     """Group by number: names and the index of each value; -1 is ``unknown``."""
     distinct, index = np.unique(values, return_inverse=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from adaptive_depth.sim.fixed_depth import emitted_tokens, round_starts
-from adaptive_depth.sim.groups import BANDS, GroupTally, band_index
+from adaptive_depth.sim.groups import BANDS, GroupTally, band_index, labels
 from adaptive_depth.sim.inspection import CalibrationBin, DenseFindings, FixedDepth, WindowResponse
 from adaptive_depth.sim.round_tally import AcceptanceTally, RoundTally, ratio
 from adaptive_depth.traces.header import TraceHeader
@@ -83,8 +83,8 @@ class DenseInspector:
         prompt = block.context[owner]
         context = np.where(prompt < 0, -1, prompt + starts - block.start[owner])
         self._contexts.add(BANDS, band_index(context), owner, tokens)
-        names, index = np.unique(np.array(block.workload), return_inverse=True)
-        self._workloads.add(names.tolist(), index[owner], owner, tokens)
+        names, index = labels(block.workload)
+        self._workloads.add(names, index[owner], owner, tokens)
 
     def _calibrate(self, block: DenseBlock) -> None:
         """Confidence of the first draft against its acceptance, reference window."""

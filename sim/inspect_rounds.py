@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from adaptive_depth.sim.groups import BANDS, GroupTally, band_index, by_number, numbers
+from adaptive_depth.sim.groups import BANDS, GroupTally, band_index, by_number, labels, numbers
 from adaptive_depth.sim.inspection import RoundsFindings
 from adaptive_depth.sim.round_tally import AcceptanceTally, RoundTally
 from adaptive_depth.traces.header import TraceHeader
@@ -33,8 +33,8 @@ class RoundsInspector:
         self._depths.add(*numbers(block.depth), owner, verified)
         self._windows.add(*numbers(block.window), owner, verified)
         self._contexts.add(BANDS, band_index(self._context(block, owner)), owner, verified)
-        names, index = np.unique(np.array(block.workload), return_inverse=True)
-        self._workloads.add(names.tolist(), index[owner], owner, verified)
+        names, index = labels(block.workload)
+        self._workloads.add(names, index[owner], owner, verified)
 
     def findings(self) -> RoundsFindings:
         """What was counted so far."""

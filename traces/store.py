@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,12 +25,12 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from adaptive_depth.traces.blocks import concat_blocks, empty_block, select_requests
-from adaptive_depth.traces.columns import from_batch, full_schema, optional_columns
+from adaptive_depth.traces.columns import from_batch
 from adaptive_depth.traces.errors import TraceFormatError
 from adaptive_depth.traces.header import TraceHeader
 from adaptive_depth.traces.records import I64, Block
 from adaptive_depth.traces.upgrade import upgrade_header, upgrade_rows
-from adaptive_depth.traces.validate import Faults, header_fault, structure_faults, value_faults
+from adaptive_depth.traces.validate import Faults, header_fault, schema_fault, structure_faults, value_faults
 from adaptive_depth.traces.writer import HEADER_KEY, SUFFIX, TraceWriter, write_trace
 
 __all__ = ["SUFFIX", "TraceProblem", "TraceReader", "TraceWriter"]
@@ -45,7 +46,7 @@ _FOOTER_LIMITS = {"thrift_string_size_limit": 64 << 20, "thrift_container_size_l
 class TraceProblem:
     """Something left out of a trace, and why.
 
-    ``row`` counts requests from 0 (the first of a lost run) and is -1 where the whole file is meant.
+    ``row`` counts requests from 0 and is -1 where more than one request, or the whole file, is meant.
     """
 
     path: str
@@ -55,9 +56,8 @@ class TraceProblem:
 
     def __str__(self) -> str:
         """One line for a person."""
-        if not self.request_id:
-            return f"{self.path}: {self.reason}"
-        return f"{self.path}: request {self.request_id!r} (row {self.row}): {self.reason}"
+        where = f" request {self.request_id!r} (row {self.row}):" if self.row >= 0 else ""
+        return f"{self.path}:{where} {self.reason}"
 
 
 class TraceReader:
@@ -105,7 +105,7 @@ class TraceReader:
                         yield row, upgrade_rows(batch, self._steps)
                         row += batch.num_rows
                 except _PARQUET_ERRORS as error:
-                    self._problem(row, "", f"rows {row}..{end - 1} cannot be read: {_first_line(error)}")
+                    self._problem(-1, "", f"rows {row}..{end - 1} cannot be read: {_first_line(error)}")
                 row = end
 
     def _sound(self, first: int, batch: pa.RecordBatch) -> Block:
@@ -129,17 +129,9 @@ class TraceReader:
     def _check_columns(self, schema: pa.Schema) -> None:
         """Refuse a file whose columns are not those of its header's kind."""
         nothing = pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], names=schema.names)
-        found = upgrade_rows(nothing, self._steps).schema
-        want, optional = full_schema(self.header), optional_columns(self.header)
-        for name in sorted(set(found.names) ^ set(want.names)):
-            if name in found.names:
-                raise TraceFormatError(self.path, 0, f"unexpected column {name!r}")
-            if name not in optional:
-                raise TraceFormatError(self.path, 0, f"column {name!r} is missing")
-        for field in found:
-            if not field.type.equals(want.field(field.name).type):
-                reason = f"column {field.name!r} is {field.type}, expected {want.field(field.name).type}"
-                raise TraceFormatError(self.path, 0, reason)
+        fault = schema_fault(self.header, upgrade_rows(nothing, self._steps).schema)
+        if fault:
+            raise TraceFormatError(self.path, 0, fault)
 
 
 def read_trace(path: str | os.PathLike[str]) -> tuple[TraceHeader, Block]:
@@ -162,13 +154,18 @@ def find_traces(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
 
 
 def _traces_at(path: Path) -> list[Path]:
-    if path.is_dir():
-        if not os.access(path, os.R_OK | os.X_OK):
-            raise TraceFormatError(path, 0, "the folder cannot be read")
-        return sorted(p for p in path.rglob(f"*{SUFFIX}") if p.is_file())
-    if not path.exists():
-        raise TraceFormatError(path, 0, "no such file or folder")
-    return [path]
+    try:
+        if not stat.S_ISDIR(path.stat().st_mode):
+            return [path]
+        walk = os.walk(path, onerror=_raise)
+        files = [Path(folder, name) for folder, _, names in walk for name in names if name.endswith(SUFFIX)]
+    except OSError as error:
+        raise TraceFormatError(error.filename or path, 0, error.strerror or str(error)) from None
+    return sorted(files)
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _open(path: Path) -> pq.ParquetFile:
@@ -188,7 +185,7 @@ def _header_json(schema: pa.Schema, path: Path) -> dict[str, Any]:
         raise TraceFormatError(path, 0, f"is a Parquet file without a trace header ({HEADER_KEY.decode()})")
     try:
         raw = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TraceFormatError(path, 0, f"header is not JSON: {error}") from None
     if not isinstance(raw, dict):
         raise TraceFormatError(path, 0, "header is not a JSON object")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,13 +10,25 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from adaptive_depth.traces.columns import NUMBER, PER_POSITION, TEXT, lengths, list_columns, wide_columns
+from adaptive_depth.traces.columns import (
+    NUMBER,
+    PER_POSITION,
+    TEXT,
+    full_schema,
+    lengths,
+    list_columns,
+    optional_columns,
+    wide_columns,
+)
 from adaptive_depth.traces.header import TraceHeader
 from adaptive_depth.traces.records import Block, DenseBlock, IntervalsBlock, RoundsBlock
 
 Bool = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
 BLOCK_TYPE: dict[str, type[Block]] = {"dense": DenseBlock, "rounds": RoundsBlock, "intervals": IntervalsBlock}
+MAX_DEPTH = 127
+#: Beyond any context or count; keeps sums within 64 bits.
+MAX_TOKENS = 1 << 40
 #: Row -> the first reason why it cannot be used.
 Faults = dict[int, str]
 
@@ -25,6 +38,24 @@ def header_fault(header: TraceHeader) -> str | None:
     windows = header.windows
     if not windows or len(set(windows)) < len(windows) or min(windows) < 0:
         return f"windows must be distinct and 0 or more, got {windows}"
+    if header.temperature is not None and not math.isfinite(header.temperature):
+        return f"temperature must be finite, got {header.temperature}"
+    return None
+
+
+def schema_fault(header: TraceHeader, found: pa.Schema) -> str | None:
+    """Why a file's columns are not those of its header's kind, or ``None``."""
+    want, optional = full_schema(header), optional_columns(header)
+    if len(set(found.names)) < len(found.names):
+        return "two columns have the same name"
+    for name in sorted(set(found.names) ^ set(want.names)):
+        if name in found.names:
+            return f"unexpected column {name!r}"
+        if name not in optional:
+            return f"column {name!r} is missing"
+    for field in found:
+        if not field.type.equals(want.field(field.name).type):
+            return f"column {field.name!r} is {field.type}, expected {want.field(field.name).type}"
     return None
 
 
@@ -54,7 +85,7 @@ def value_faults(header: TraceHeader, block: Block) -> Faults:
     by_request: Iterator[tuple[str, Bool]] = iter(())
     if isinstance(block, DenseBlock):
         flat = _dense(header, block)
-        by_request = iter([("context is below -1", block.context < -1)])
+        by_request = iter([_tokens("context", block.context)])
     elif isinstance(block, RoundsBlock):
         flat = _rounds(block)
         by_request = _rounds_by_request(block)
@@ -68,22 +99,22 @@ def value_faults(header: TraceHeader, block: Block) -> Faults:
 
 
 def _dense(header: TraceHeader, block: DenseBlock) -> Iterator[tuple[str, Bool]]:
-    outside = (block.accepted < 0) | (block.accepted > header.k_max)
-    yield f"accepted is outside 0..{header.k_max}", _any(outside, 0)
+    reason, outside = _outside("accepted", block.accepted, 0, header.k_max)
+    yield reason, _any(outside, 0)
     if block.probability is not None:
         p = block.probability
         yield "probability is outside 0..1", _any((p < 0) | (p > 1), (0, 2))
 
 
 def _rounds_by_request(block: RoundsBlock) -> Iterator[tuple[str, Bool]]:
-    yield "context is below -1", block.context < -1
-    yield "output_tokens is negative", block.output_tokens < 0
+    yield _tokens("context", block.context)
+    yield _outside("output_tokens", block.output_tokens, 0, MAX_TOKENS)
 
 
 def _rounds(block: RoundsBlock) -> Iterator[tuple[str, Bool]]:
     known = block.depth >= 0
-    yield "depth is outside -1..127", (block.depth < -1) | (block.depth > 127)
-    yield "accepted is negative", block.accepted < 0
+    yield _outside("depth", block.depth, -1, MAX_DEPTH)
+    yield _outside("accepted", block.accepted, 0, MAX_DEPTH)
     yield "accepted is above the depth", known & (block.accepted > block.depth)
     yield "emitted is negative", block.emitted < 0
     yield "emitted is above accepted + 1", block.emitted > block.accepted.astype(np.int64) + 1
@@ -104,14 +135,23 @@ def _descends(block: RoundsBlock) -> Bool:
 
 
 def _intervals(block: IntervalsBlock) -> Iterator[tuple[str, Bool]]:
-    for name in ("running", "context", "depth", "accepted", "drafted"):
-        yield f"{name} is below -1", getattr(block, name) < -1
+    yield _outside("depth", block.depth, -1, MAX_DEPTH)
+    for name in ("running", "context", "accepted", "drafted"):
+        yield _tokens(name, getattr(block, name))
     yield "accepted is above drafted", (block.drafted >= 0) & (block.accepted > block.drafted)
     yield "time_s is infinite", np.isinf(block.time_s)
     for name in ("accept_length", "tokens_per_second"):
         yield f"{name} is negative or infinite", _not_a_measure(getattr(block, name))
     p = block.per_position
     yield "per_position is outside 0..1", _any((p < 0) | (p > 1), 1)
+
+
+def _tokens(name: str, values: Array) -> tuple[str, Bool]:
+    return _outside(name, values, -1, MAX_TOKENS)
+
+
+def _outside(name: str, values: Array, low: int, high: int) -> tuple[str, Bool]:
+    return f"{name} is outside {low}..{high}", (values < low) | (values > high)
 
 
 def _any(bad: Bool, axis: int | tuple[int, ...]) -> Bool:

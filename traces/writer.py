@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -43,7 +45,7 @@ class TraceWriter:
             raise TraceFormatError(self.path, 0, f"a trace file's name must end in {SUFFIX}")
         if fault := header_fault(header):
             raise TraceFormatError(self.path, 0, fault)
-        self._temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
+        self._temporary = self.path.with_name(f".{uuid.uuid4().hex}.partial")
         self._optional: tuple[bool, bool] | None = None
         self._pending: list[Block] = []
         self._pending_bytes = self._pending_requests = 0
@@ -52,11 +54,9 @@ class TraceWriter:
 
     def __enter__(self) -> Self:
         """Open the temporary file, making the folder where needed."""
-        try:
+        with self._write_errors():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._temporary.open("wb")
-        except OSError as error:
-            raise TraceFormatError(self.path, 0, f"cannot be written: {error.strerror}") from None
         return self
 
     def write(self, block: Block) -> None:
@@ -68,7 +68,8 @@ class TraceWriter:
             self._pending_bytes += _bytes(part)
             self._pending_requests += part.requests
             if self._pending_bytes >= ROW_GROUP_BYTES or self._pending_requests >= ROW_GROUP_REQUESTS:
-                self._flush()
+                with self._write_errors():
+                    self._flush()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -76,11 +77,17 @@ class TraceWriter:
         """Close; give the file its final name if the body raised nothing."""
         try:
             if kind is None:
-                self._finish()
-        except (OSError, pa.ArrowException) as fault:
-            raise TraceFormatError(self.path, 0, f"cannot be written: {fault}") from None
+                with self._write_errors():
+                    self._finish()
         finally:
             self._abandon()
+
+    @contextlib.contextmanager
+    def _write_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, pa.ArrowException) as error:
+            raise TraceFormatError(self.path, 0, f"cannot be written: {error}") from None
 
     def _refuse_faults(self, block: Block) -> None:
         fault = shape_fault(self.header, block)
@@ -123,11 +130,13 @@ class TraceWriter:
         os.replace(self._temporary, self.path)
 
     def _abandon(self) -> None:
-        if self._parquet is not None:
-            self._parquet.close()
-        if self._file is not None:
-            self._file.close()
-        self._temporary.unlink(missing_ok=True)
+        """Close what is open and remove the temporary file; after a clean close nothing is left to do."""
+        with contextlib.suppress(OSError, pa.ArrowException):
+            if self._parquet is not None:
+                self._parquet.close()
+            if self._file is not None:
+                self._file.close()
+            self._temporary.unlink(missing_ok=True)
 
 
 def write_trace(path: str | os.PathLike[str], header: TraceHeader, blocks: Iterable[Block]) -> None:
