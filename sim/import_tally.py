@@ -14,9 +14,9 @@ from adaptive_depth.traces.records import Block, DenseBlock, RoundsBlock
 class Tally:
     """Running totals of blocks of one kind.
 
-    ``items`` counts positions (dense), rounds or log intervals. The accept length is tokens over ROUNDS, not an
-    average of requests: of a dense trace played at its full chain and first window, of a rounds trace as
-    verified. An interval does not say how many rounds it averages, so each counts as one.
+    ``items`` counts positions (dense), rounds or log intervals. The accept length is tokens over ROUNDS,
+    not an average of requests: of a dense trace played at its full chain and first window, of a rounds
+    trace as verified. An interval does not say how many rounds it averages, so each counts as one.
 
     >>> Tally().accept_length
     nan

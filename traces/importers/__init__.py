@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from adaptive_depth.traces.importers import spec_bench, specdecode_bench
+from adaptive_depth.traces.importers import (
+    dflash,
+    llama_cpp_log,
+    ltd,
+    proposals,
+    sglang_log,
+    sglang_meta,
+    spec_bench,
+    specdecode_bench,
+    vllm_log,
+    vllm_stats,
+)
 from adaptive_depth.traces.importers.base import Imported, Importer, Item, Piece, Problem, Progress
 from adaptive_depth.traces.importers.head import Head
 
@@ -17,6 +28,15 @@ __all__ = ["IMPORTERS", "Head", "Imported", "Importer", "Item", "Piece", "Proble
 IMPORTERS: tuple[Importer, ...] = (
     specdecode_bench.IMPORTER,
     spec_bench.IMPORTER,
+    ltd.IMPORTER,
+    dflash.IMPORTER,
+    proposals.IMPORTER,
+    vllm_stats.IMPORTER,
+    sglang_meta.IMPORTER,
+    sglang_log.IMPORTER,
+    vllm_log.IMPORTER,
+    llama_cpp_log.IMPORTER,
+    # The decision log of a live server (JSON Lines) joins here, ahead of the logs.
 )
 
 

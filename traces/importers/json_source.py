@@ -44,6 +44,18 @@ def json_records(path: Path, progress: Progress) -> Iterator[tuple[int, object] 
         yield from _one(path, 1 + text[: len(text) - len(text.lstrip())].count("\n"), text)
 
 
+def neighbour(path: Path, ending: str, other: str) -> dict[str, Any]:
+    """The JSON object in the file beside ``path`` whose name ends in ``other`` instead, or nothing."""
+    if not path.name.endswith(ending):
+        return {}
+    beside = path.with_name(path.name.removesuffix(ending) + other)
+    try:
+        value = parse_json(_document(beside, lambda count: None))
+    except (OSError, Rejected):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
 def is_json_lines(path: Path) -> bool:
     """Whether the file has one record a line: its first line is a whole value, or no document opens there."""
     items = text_lines(path, lambda count: None)
