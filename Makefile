@@ -34,3 +34,5 @@ $(VENV)/.installed: pyproject.toml
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $@
+
+-include tests/engine_env/engine.mk
