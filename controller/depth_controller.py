@@ -22,6 +22,9 @@ NO_SURVIVAL = np.empty((0, 0, 0), np.float32)
 class CostSource(Protocol):
     """Where the cost model comes from: fixed, or learned from measured rounds."""
 
+    #: False where ``observe`` does nothing, so that the caller need not prepare samples.
+    learns: bool
+
     @property
     def cost(self) -> CostModel:
         """The model to plan with now."""
@@ -35,6 +38,7 @@ class FixedCost:
     """A cost model that never learns: a preset, a table, a fit."""
 
     cost: CostModel
+    learns: bool = False
 
     def observe(self, load: Load, depth: npt.NDArray[Any], seconds: npt.NDArray[Any]) -> None:
         """Nothing to learn."""
@@ -125,6 +129,11 @@ class DepthController:
             self._estimator.forget(slots)
         self.rule.forget(slots)
 
+    @property
+    def learns(self) -> bool:
+        """False where feedback changes nothing (a static rule at a fixed cost); it may then be spared."""
+        return self._estimator is not None or self.rule.learns or self._cost.learns
+
     def force(self, depth: int | None) -> None:
         """Pin every group to a candidate depth, or release it with ``None``; ValueError for no candidate."""
         if depth is not None and depth not in self.candidates.depths:
@@ -186,7 +195,9 @@ class DepthController:
     def _learn(self, result: RoundResult) -> None:
         if (result.accepted > result.depth).any() or (result.accepted < 0).any():
             raise ValueError("a result accepts more than it drafted, or less than nothing")
-        self._cost.observe(self._load(result), result.depth[result.rows.starts], result.seconds)
+        if self._cost.learns:
+            load = group_load(result.rows, self.candidates.sink, result.window, self._cost.cost)
+            self._cost.observe(load, result.depth[result.rows.starts], result.seconds)
         fresh = self._fresh(result)
         if fresh is not None:
             self._observed += 1
@@ -203,8 +214,7 @@ class DepthController:
         self._stale += int((~alive).sum())
         if not alive.any():
             return None
-        view = result.rows
-        kept = np.unique(view.group_index[alive])
+        kept = alive if result.one_row_each else np.bincount(result.rows.group_index, alive) > 0
         return RoundResult(
             result.plan_id,
             result.slot[alive],
@@ -222,10 +232,6 @@ class DepthController:
         missing = int(slots.max(initial=-1)) + 1 - len(self._born)
         if missing > 0:
             self._born = np.concatenate([self._born, np.zeros(missing + len(self._born), np.int64)])
-
-    def _load(self, result: RoundResult) -> Load:
-        """The load the groups ran at, each row at its own window, ``[G]``."""
-        return group_load(result.rows, self.candidates.sink, result.window, self._cost.cost)
 
     def _static(self, batch: BatchView) -> Plan:
         candidates, groups = self.candidates, len(batch.groups)

@@ -50,6 +50,7 @@ class Marginal:
     """
 
     uses_survival = True
+    learns = True
 
     def __init__(self, config: MarginalConfig, candidates: Candidates) -> None:
         self._config, self._candidates = config, candidates

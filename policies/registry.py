@@ -24,6 +24,8 @@ class Policy(Protocol):
     """
 
     uses_survival: bool
+    #: False where ``observe`` does nothing.
+    learns: bool
 
     def plan(self, batch: BatchView, estimates: Estimates) -> Plan:
         """Choose a depth per group and a window per row; inputs are not changed."""

@@ -30,6 +30,7 @@ class Static:
     """
 
     uses_survival = False
+    learns = False
 
     def __init__(self, config: StaticConfig, candidates: Candidates) -> None:
         self.depth = candidates.start_depth if config.depth is None else config.depth

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from adaptive_depth.controller.depth_controller import DepthController, group_load
 from adaptive_depth.policies.types import BatchView, CostModel, Plan, RoundResult
+from adaptive_depth.sim.engine.replayed import Replayed
 from adaptive_depth.sim.engine.trace_set import TraceSet
 
 I64 = npt.NDArray[np.int64]
@@ -24,6 +25,7 @@ F64 = npt.NDArray[np.float64]
 
 #: Requests a lane serves in turn, at least, unless told otherwise: what a rule learns on one it can use on the next.
 REQUESTS_PER_LANE = 16
+NOBODY = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,30 +45,13 @@ class ReplayOptions:
         return min(most, self.lanes or max(1, requests // (REQUESTS_PER_LANE * self.batch)))
 
 
-@dataclass(slots=True)
-class Replayed:
-    """What one policy did on one trace set; arrays are by request, i64/f64[R]. ``seconds`` is a fair share of rounds."""
-
-    tokens: I64
-    rounds: I64
-    seconds: F64
-    depth_sum: I64
-    depth_histogram: dict[int, int] = field(default_factory=dict)
-    window_histogram: dict[int, int] = field(default_factory=dict)
-    switches: int = 0
-    group_rounds: int = 0
-    lanes: int = 0
-    #: (request, position, depth, window, accepted) of the requests asked for.
-    path: npt.NDArray[np.int64] | None = None
-
-
 class _Seats:
     """The requests in flight, rows sorted by lane; arrays shrink as the queue runs dry."""
 
     NAMES = ("slot", "lane", "request", "position", "end", "context", "generated", "rounds", "seconds", "depth_sum")
 
-    def __init__(self, trace: TraceSet, lanes: int, batch: int) -> None:
-        self._trace = trace
+    def __init__(self, trace: TraceSet, lanes: int, batch: int, lag: int) -> None:
+        self._trace, self._slots, self._turns = trace, lanes * batch, lag + 1
         self._queue = np.flatnonzero(trace.output_tokens > 0)
         count = min(lanes * batch, len(self._queue))
         self._next = count
@@ -79,7 +64,11 @@ class _Seats:
         self.seconds = np.zeros(count)
 
     def turn_over(self, done: npt.NDArray[np.bool_], into: Replayed) -> npt.NDArray[np.int32]:
-        """Book the finished requests, admit the next ones; return the slots that changed hands."""
+        """Book the finished requests, admit the next ones into other slots; return the slots left.
+
+        A slot rests until the feedback still under way for it is in, as in the server, where a request only ends when
+        its last result is read.
+        """
         rows = np.flatnonzero(done)
         gone = self.slot[rows]
         finished = self.request[rows]
@@ -88,6 +77,7 @@ class _Seats:
         admitted = self._queue[self._next : self._next + len(rows)]
         self._next += len(admitted)
         rows, empty = rows[: len(admitted)], rows[len(admitted) :]
+        self.slot[rows] = (self.slot[rows] + self._slots) % (self._slots * self._turns)
         self.request[rows], self.context[rows] = admitted, self._trace.context[admitted]
         self.position[rows], self.end[rows] = self._trace.start[admitted], self._trace.start[admitted + 1]
         for counter in (self.generated, self.rounds, self.depth_sum, self.seconds):
@@ -132,11 +122,11 @@ class _Run:
         self._windows = candidates.windows
         self._recorded = trace.rows_of(candidates.windows)
         lanes = options.lanes_for(trace.requests)
-        self._seats = _Seats(trace, lanes, options.batch)
-        self._waiting: deque[RoundResult] = deque()
+        self._seats = _Seats(trace, lanes, options.batch, self._lag)
+        self._waiting: deque[tuple[RoundResult, npt.NDArray[np.int32]]] = deque()
         self._last_depth = np.full(lanes, -1, np.int8)
-        zeros = (np.zeros(trace.requests, np.int64) for _ in range(3))
-        self._out = Replayed(*(next(zeros), next(zeros), np.zeros(trace.requests), next(zeros)), lanes=lanes)
+        self._out = Replayed.empty(trace.requests)
+        self._out.lanes = lanes
         self._depth_count = np.zeros(128, np.int64)
         self._window_count = np.zeros(len(self._windows), np.int64)
         self._watch = np.array(watch, np.int64)
@@ -160,16 +150,23 @@ class _Run:
         depth = plan.row_depth(view)
         accepted = np.minimum(self._would_accept(plan), depth)
         seconds = self._seconds(view, plan)
-        self._waiting.append(
-            RoundResult(
-                plan.plan_id, seats.slot, view.group, view.context, depth, plan.window, accepted, seconds, self._one_row
-            )
-        )
+        slots, lanes, contexts = seats.slot, seats.lane, seats.context
         self._count(view, plan, depth, accepted)
-        emitted = self._advance(view, depth, accepted, seconds)
-        while len(self._waiting) >= self._lag:
-            self._controller.observe(self._waiting.popleft())
+        emitted, gone = self._advance(view, depth, accepted, seconds)
+        if self._controller.learns:
+            windows, one_row = plan.window, self._one_row
+            result = RoundResult(
+                plan.plan_id, slots, lanes, contexts, depth, windows, accepted, seconds, one_row_each=one_row
+            )
+            self._waiting.append((result, gone))
+            self._deliver()
         return emitted
+
+    def _deliver(self) -> None:
+        while len(self._waiting) >= self._lag:
+            result, gone = self._waiting.popleft()
+            self._controller.observe(result)
+            self._controller.forget(gone)
 
     def _would_accept(self, plan: Plan) -> npt.NDArray[np.int8]:
         position = self._seats.position
@@ -183,8 +180,11 @@ class _Run:
 
     def _seconds(self, view: BatchView, plan: Plan) -> F64:
         load = group_load(view, self._sink, plan.window, self._cost)
+        depth = plan.depth
+        if depth.min() == depth.max():
+            return self._cost.seconds(load, depth[:1])[:, 0]
         every = self._cost.seconds(load, self._depths)
-        chosen: F64 = np.take_along_axis(every, self._depth_index[plan.depth][:, None], axis=1)[:, 0]
+        chosen: F64 = np.take_along_axis(every, self._depth_index[depth][:, None], axis=1)[:, 0]
         return chosen
 
     def _count(self, view: BatchView, plan: Plan, depth: Any, accepted: Any) -> None:
@@ -204,7 +204,10 @@ class _Run:
             columns = (seats.request, seats.generated, depth, plan.window, accepted)
             self._path.append(np.stack([column[at].astype(np.int64) for column in columns]))
 
-    def _advance(self, view: BatchView, depth: Any, accepted: Any, seconds: F64) -> int:
+    def _advance(
+        self, view: BatchView, depth: Any, accepted: Any, seconds: F64
+    ) -> tuple[int, npt.NDArray[np.int32]]:
+        """Move on; return the tokens emitted and the slots whose request ended."""
         seats = self._seats
         emitted = np.minimum(accepted + np.int64(1), seats.end - seats.position)
         # New arrays for what the batch view holds: feedback still under way refers to the old ones.
@@ -214,7 +217,7 @@ class _Run:
         seats.depth_sum += depth
         seats.seconds += view.spread(seconds / view.rows_per_group)
         done = seats.position >= seats.end
-        if done.any():
-            seats.slot, seats.lane = seats.slot.copy(), seats.lane.copy()
-            self._controller.forget(seats.turn_over(done, self._out))
-        return int(emitted.sum())
+        if not done.any():
+            return int(emitted.sum()), NOBODY
+        seats.slot, seats.lane = seats.slot.copy(), seats.lane.copy()
+        return int(emitted.sum()), seats.turn_over(done, self._out)
