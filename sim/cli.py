@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adaptive_depth.sim.commands import import_, inspect
+from adaptive_depth.sim.commands import costs, import_, inspect
 from adaptive_depth.traces.command_line import Command, execute, make_parser
 
 COMMANDS: tuple[Command, ...] = (
+    costs,
     import_,
     inspect,
 )
