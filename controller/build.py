@@ -6,7 +6,8 @@ from typing import Any
 
 from adaptive_depth.controller.acceptance import AcceptanceConfig, AcceptanceEstimator
 from adaptive_depth.controller.depth_controller import CostSource, DepthController, FixedCost
-from adaptive_depth.policies.cost_model import CostModel, LinearCost
+from adaptive_depth.controller.presets import preset
+from adaptive_depth.policies.cost_model import CostModel
 from adaptive_depth.policies.registry import make_policy
 from adaptive_depth.policies.sglang_ema import SglangEmaConfig
 from adaptive_depth.policies.spec import PolicySpec, parse_spec
@@ -14,8 +15,8 @@ from adaptive_depth.policies.static import StaticConfig
 from adaptive_depth.policies.types import Candidates
 from adaptive_depth.traces.errors import ConfigError
 
-#: Taken where no cost is given: 14.0 ms a round and 0.71 ms a draft, as the windowed 35B model at 1M tokens.
-DEFAULT_COST = LinearCost(v0=0.01404, f0=0.00071)
+#: The preset taken where no cost is given.
+DEFAULT_COST = "q35-b200"
 
 
 def build_controller(
@@ -28,9 +29,9 @@ def build_controller(
 ) -> DepthController:
     """A controller for ``policy``: ``NAME[:PARAMS]`` or what :func:`parse_spec` made of it.
 
-    ``candidates`` default to :func:`default_candidates`, ``cost`` to :data:`DEFAULT_COST`. The estimator is
-    built only for a rule that uses it. ``strict`` raises on any fault instead of serving the static plan.
-    :class:`ConfigError` where rule, parameters and candidates do not fit together.
+    ``candidates`` default to :func:`default_candidates`, ``cost`` to the preset :data:`DEFAULT_COST`. The
+    estimator is built only for a rule that uses it. ``strict`` raises on any fault instead of serving the
+    static plan. :class:`ConfigError` where rule, parameters and candidates do not fit together.
 
     >>> build_controller("marginal").candidates.depths
     (0, 1, 2, 3, 5, 7)
@@ -49,8 +50,8 @@ def build_controller(
 def default_candidates(config: Any) -> Candidates:  # noqa: ANN401
     """The depths and windows a rule of this config gets where none are given.
 
-    ``static`` may move to the usual depths but starts at its own; ``sglang-ema`` has its ladders and starts where
-    the stock server does, at their upper median; every other rule has the usual depths at full context.
+    ``static`` may move to the usual depths but starts at its own; ``sglang-ema`` has its ladders and starts
+    where the stock server does, at their upper median; any other rule has the usual depths at full context.
     """
     usual = Candidates()
     match config:
@@ -73,5 +74,5 @@ def _including(usual: Candidates, depth: int, window: int) -> Candidates:
 
 def _source(cost: CostModel | CostSource | None) -> CostSource:
     if cost is None:
-        return FixedCost(DEFAULT_COST)
+        return FixedCost(preset(DEFAULT_COST))
     return FixedCost(cost) if hasattr(cost, "seconds") else cost

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from adaptive_depth.policies import marginal, sglang_ema, static
+from adaptive_depth.policies import bandit, marginal, sglang_ema, static, throughput_aware
 
-__all__ = ["marginal", "sglang_ema", "static"]
+__all__ = ["bandit", "marginal", "sglang_ema", "static", "throughput_aware"]

@@ -90,8 +90,8 @@ def parse_adaptive(raw: Mapping[str, Any]) -> dict[int, EmaSlot]:
     """Ladders by smallest batch size.
 
     Keys of digits are slots, each with its own ``candidate_steps``; any other known key is the default of all
-    slots, and an unknown one (``_comment``) is ignored, as SGLang does. Without a slot, ``candidate_steps`` at
-    the top is the flat form of older versions: one ladder for every batch size.
+    slots, and an unknown one (``_comment``) is ignored, as SGLang does. Without a slot, ``candidate_steps``
+    at the top is the flat form of older versions: one ladder for every batch size.
     """
     if not isinstance(raw, Mapping):
         raise ConfigError(f"SGLang's adaptive JSON must be an object, got {type(raw).__name__}")
