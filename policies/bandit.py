@@ -53,6 +53,7 @@ class Bandit:
     """
 
     uses_survival = False
+    learns = True
 
     def __init__(self, config: BanditConfig, candidates: Candidates) -> None:
         self._config, self._candidates = config, candidates

@@ -58,6 +58,7 @@ class ThroughputAware:
     """
 
     uses_survival = False
+    learns = True
 
     def __init__(self, config: ThroughputAwareConfig, candidates: Candidates) -> None:
         self._config = config
