@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from adaptive_depth.controller.accept_curve import accept_curve
 from adaptive_depth.controller.cost_csv import read_table
 from adaptive_depth.controller.presets import PRESETS
+from adaptive_depth.controller.strict_model import Strict, first_fault
 from adaptive_depth.controller.table_cost import TableCost
 from adaptive_depth.policies.cost_model import CostModel, LinearCost
 from adaptive_depth.traces.errors import ConfigError, CostError, did_you_mean
@@ -27,11 +28,7 @@ COST_VERSION = 1
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class LinearPart(_Strict):
+class LinearPart(Strict):
     """Coefficients of a :class:`LinearCost`, in seconds."""
 
     host: Seconds = 0.0
@@ -56,7 +53,7 @@ class LinearPart(_Strict):
         return self
 
 
-class TablePart(_Strict):
+class TablePart(Strict):
     """A depth by batch table; ``null`` where not measured."""
 
     depths: list[int]
@@ -64,7 +61,7 @@ class TablePart(_Strict):
     seconds: list[list[Seconds | None]]
 
 
-class Residual(_Strict):
+class Residual(Strict):
     """How far the fit misses the measured rounds of one depth."""
 
     depth: int
@@ -74,7 +71,7 @@ class Residual(_Strict):
     residual_percent: float
 
 
-class CostFile(_Strict):
+class CostFile(Strict):
     """What a cost file holds; exactly one of ``linear`` and ``table``.
 
     >>> file = CostFile(name="mine", linear=LinearPart(v0=0.01))
@@ -88,10 +85,10 @@ class CostFile(_Strict):
     provenance: str = ""
     linear: LinearPart | None = None
     table: TablePart | None = None
-    residuals: list[Residual] = []
+    residuals: list[Residual] = Field(default_factory=list)
     r_squared: float | None = None
     #: Coefficients the measurements could not tell from others; they are 0 in ``linear``.
-    not_identified: list[str] = []
+    not_identified: list[str] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _one_cost(self) -> Self:
@@ -143,7 +140,7 @@ def read_cost_file(path: str | Path) -> CostFile:
         file = CostFile.model_validate(raw)
         file.cost()
     except ValidationError as error:
-        raise CostError(f"{path}: {_explain(error)}") from None
+        raise CostError(f"{path}: {first_fault(error, CostFile)}") from None
     except CostError as error:
         raise CostError(f"{path}: {error}") from None
     return file
@@ -176,16 +173,3 @@ def _text(path: str | Path) -> str:
         raise CostError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError:
         raise CostError(f"{path}: is not UTF-8 text") from None
-
-
-_PARTS: dict[str, type[BaseModel]] = {"linear": LinearPart, "table": TablePart, "residuals": Residual}
-
-
-def _explain(error: ValidationError) -> str:
-    """The first fault of a cost file, with the nearest known name for an unknown key."""
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"]) or "the file"
-    if first["type"] != "extra_forbidden":
-        return f"{where}: {first['msg']}"
-    part = _PARTS.get(str(first["loc"][0]), CostFile) if len(first["loc"]) > 1 else CostFile
-    return f"unknown key {where!r}{did_you_mean(str(first['loc'][-1]), part.model_fields)}"

@@ -54,6 +54,7 @@ class Bandit:
 
     uses_survival = False
     learns = True
+    learns = True
 
     def __init__(self, config: BanditConfig, candidates: Candidates) -> None:
         self._config, self._candidates = config, candidates

@@ -7,6 +7,7 @@ state, keyed by group or slot. It may not read a clock, a file, the environment 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -83,7 +84,7 @@ def entry(name: str) -> Entry:
 
 
 def make_config(name: str, parameters: Mapping[str, Any]) -> Any:
-    """Build the rule's frozen config; unknown keys and wrong types are :class:`ConfigError`."""
+    """The rule's frozen config from JSON values; unknown keys and wrong types are :class:`ConfigError`."""
     config_type = entry(name).config_type
     fields = {f.name: f for f in dataclasses.fields(config_type)}
     for key in parameters:
@@ -92,11 +93,14 @@ def make_config(name: str, parameters: Mapping[str, Any]) -> Any:
     from pydantic import TypeAdapter, ValidationError
 
     try:
-        return TypeAdapter(config_type).validate_python(dict(parameters))
+        # As JSON, so that a strict check still takes a list for a tuple, but no text or true for a number.
+        return TypeAdapter(config_type).validate_json(json.dumps(dict(parameters)), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"policy {name!r}: parameter {where!r}: {first['msg']}") from None
+        where = "".join(f"parameter {part!r}: " for part in first["loc"][:1])
+        raise ConfigError(f"policy {name!r}: {where}{first['msg'].removeprefix('Value error, ')}") from None
+    except TypeError as error:
+        raise ConfigError(f"policy {name!r}: {error}") from None
 
 
 def make_policy(name: str, config: Any, candidates: Candidates) -> Policy:

@@ -34,6 +34,7 @@ class SglangEma:
 
     uses_survival = False
     learns = True
+    learns = True
 
     def __init__(self, config: SglangEmaConfig, candidates: Candidates) -> None:
         missing = sorted(set(config.depths) - set(candidates.depths))

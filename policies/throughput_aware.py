@@ -59,6 +59,7 @@ class ThroughputAware:
 
     uses_survival = False
     learns = True
+    learns = True
 
     def __init__(self, config: ThroughputAwareConfig, candidates: Candidates) -> None:
         self._config = config
