@@ -7,6 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from adaptive_depth.sim.report.replay_cells import token_count
+
 
 def print_costs(report: dict[str, Any], console: Console) -> None:
     """Print every preset of a :func:`~adaptive_depth.sim.cost_report.cost_report`."""
@@ -25,11 +27,6 @@ def _table(title: str, columns: tuple[str, ...], left: int) -> Table:
     for index, column in enumerate(columns):
         table.add_column(column, justify="left" if index < left else "right", no_wrap=True)
     return table
-
-
-def tokens(count: int) -> str:
-    """A token count as people write it: 261K, 1.04M."""
-    return f"{count / 1e6:g}M" if count >= 1_000_000 else f"{count // 1000}K"
 
 
 def _window(window: int) -> str:
@@ -61,7 +58,7 @@ def _figure(row: dict[str, Any]) -> str:
     name = row["quantity"].replace("_", " ")
     depth = f" k={row['depth']}" if row["quantity"] in ("step", "round_to_verify", "batch_to_one") else ""
     batch = f" B={row['batch']}" if row["batch"] > 1 else ""
-    return f"{name}{depth} {tokens(row['context'])} {_window(row['window'])}{batch}"
+    return f"{name}{depth} {token_count(row['context'])} {_window(row['window'])}{batch}"
 
 
 def _published(row: dict[str, Any]) -> str:
@@ -79,7 +76,9 @@ def _rounds(entry: dict[str, Any]) -> Table:
     table = _table(title, ("context", "draft", *depths, "per draft"), 2)
     for row in entry["rounds"]:
         cells = (f"{ms:.2f}" for ms in row["ms"])
-        table.add_row(tokens(row["context"]), _window(row["window"]), *cells, f"{row['marginal_ms'][-1]:.2f}")
+        table.add_row(
+            token_count(row["context"]), _window(row["window"]), *cells, f"{row['marginal_ms'][-1]:.2f}"
+        )
     return table
 
 
