@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adaptive_depth.sim.commands import costs, import_, inspect
+from adaptive_depth.sim.commands import costs, fit_cost, import_, inspect
 from adaptive_depth.traces.command_line import Command, execute, make_parser
 
 COMMANDS: tuple[Command, ...] = (
     costs,
+    fit_cost,
     import_,
     inspect,
 )
