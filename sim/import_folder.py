@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,14 +45,15 @@ Notice = Callable[[Problem, bool], None]
 
 
 def source_files(sources: Iterable[Path]) -> Iterator[Path | Problem]:
-    """Every file below the sources, sorted within each; what is missing or no file is a problem."""
+    """Every file below the sources once, sorted within each; what is missing or no file is a problem."""
+    seen: set[Path] = set()
     for source in sources:
-        if source.is_dir():
-            yield from _walk(source)
-        elif source.is_file():
-            yield source
-        else:
-            yield Problem(source, 0, "is not a regular file" if source.exists() else "no such file or folder")
+        for item in _below(source):
+            if isinstance(item, Problem):
+                yield item
+            elif (real := item.resolve()) not in seen:
+                seen.add(real)
+                yield item
 
 
 def import_all(
@@ -78,10 +80,22 @@ def import_all(
     return report
 
 
+def _below(source: Path) -> Iterator[Path | Problem]:
+    try:
+        if source.is_dir():
+            yield from _walk(source)
+        elif source.is_file():
+            yield source
+        else:
+            yield Problem(source, 0, "is not a regular file" if source.exists() else "no such file or folder")
+    except OSError as error:
+        yield Problem(source, 0, f"cannot be read: {error.strerror or error}")
+
+
 def _walk(folder: Path) -> Iterator[Path | Problem]:
     denied: list[OSError] = []
     for parent, folders, files in os.walk(folder, onerror=denied.append):
-        folders.sort()
+        folders[:] = sorted(name for name in folders if not name.startswith("."))  # .git, our own scratch
         for name in sorted(files):
             path = Path(parent, name)
             yield path if path.is_file() else Problem(path, 0, "is not a regular file")
@@ -125,7 +139,7 @@ def _spool(
     """Write the pieces of one file to scratch files, one a trace set."""
     sets: dict[str, ImportedSet] = {}
     writers: dict[str, TraceWriter] = {}
-    try:
+    with ExitStack() as opened:
         for item in importer.stream(path, progress):
             if isinstance(item, Problem):
                 problem(item)
@@ -134,11 +148,8 @@ def _spool(
             if name not in sets:
                 target = stem.with_name(f"{stem.name}-{len(sets)}{SUFFIX}")
                 sets[name] = ImportedSet(item.header, path, importer.name, target)
-                writers[name] = TraceWriter(target, item.header).__enter__()
+                writers[name] = opened.enter_context(TraceWriter(target, item.header))
             _keep(sets[name], writers[name], item)
-    finally:
-        for writer in writers.values():
-            writer.__exit__(None, None, None)
     return list(sets.values())
 
 

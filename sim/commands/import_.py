@@ -112,7 +112,14 @@ class _Bar:
 def _total_bytes(sources: list[Path]) -> int:
     from adaptive_depth.sim.import_folder import source_files
 
-    return sum(item.stat().st_size for item in source_files(sources) if isinstance(item, Path))
+    return sum(_bytes(item) for item in source_files(sources) if isinstance(item, Path))
+
+
+def _bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # gone meanwhile; the import will say so
+        return 0
 
 
 def _as_json(report: Report, problems: list[dict[str, Any]]) -> dict[str, Any]:

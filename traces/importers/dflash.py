@@ -18,7 +18,7 @@ from adaptive_depth.traces.importers.base import Importer, Item, Problem, Progre
 from adaptive_depth.traces.importers.fields import DEEPEST, label, number, section, whole, wholes
 from adaptive_depth.traces.importers.head import Head
 from adaptive_depth.traces.importers.json_source import json_records
-from adaptive_depth.traces.importers.naming import set_name
+from adaptive_depth.traces.importers.naming import set_name, source
 from adaptive_depth.traces.importers.rounds import Rounds, RoundsBuilder, commit
 from adaptive_depth.traces.records import F64, I64, UNKNOWN
 
@@ -108,7 +108,7 @@ def _header(path: Path, config: dict[str, Any]) -> TraceHeader:
         model=label(config.get("target_model"), "unknown"),
         drafter=label(config.get("draft_model"), "unknown"),
         temperature=None if temperature is None else number(temperature, "temperature"),
-        provenance=f"DFlash benchmark, {path.name}",
+        provenance=f"DFlash benchmark, {source(path)}",
         notes="workloads ending in 'warm-up' hold compile stalls; not for cost fits",
     )
 

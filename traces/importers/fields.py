@@ -15,7 +15,7 @@ from adaptive_depth.traces.records import I64
 DEEPEST = 127
 #: Rounds of one request; an output of 1M tokens has at most as many.
 ROUNDS_LIMIT = 1 << 21
-_HUGE = 1 << 53
+_HUGE = 1 << 40
 _TEXT_LIMIT = 120
 
 

@@ -13,6 +13,7 @@ from adaptive_depth.traces.importers.base import Problem
 from adaptive_depth.traces.importers.json_source import json_records
 
 _RECORDS, _ITEMS = 16, 64
+_CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
 _CHUNK, _OVERLAP = 1 << 20, 4 << 10
 
 
@@ -29,7 +30,14 @@ class Head:
             return file.read(_OVERLAP)
 
     @cached_property
+    def binary(self) -> bool:
+        """Whether control bytes show that this is no text. NUL alone does not: a torn write leaves those."""
+        return _CONTROL.search(self.start) is not None
+
+    @cached_property
     def _items(self) -> list[tuple[int, object] | Problem]:
+        if self.binary:
+            return []
         return list(islice(json_records(self.path, lambda count: None), _ITEMS))
 
     @cached_property
@@ -40,6 +48,8 @@ class Head:
 
     def contains(self, pattern: re.Pattern[bytes]) -> bool:
         """Whether the pattern occurs anywhere; reads the file in chunks until it does."""
+        if self.binary:
+            return False
         kept = b""
         with self.path.open("rb") as file:
             while chunk := file.read(_CHUNK):
@@ -58,6 +68,6 @@ class Head:
         if faults and self.start.lstrip()[:1] in (b"{", b"["):
             where = f"line {faults[0].line}: " if faults[0].line else ""
             return f"no known trace format ({where}{faults[0].reason})"
-        if b"\x00" in self.start:
+        if self.binary or b"\x00" in self.start:
             return "no known trace format (binary)"
         return "no known trace format"

@@ -17,12 +17,12 @@ from adaptive_depth.traces.importers.fields import DEEPEST
 from adaptive_depth.traces.importers.head import Head
 from adaptive_depth.traces.importers.intervals import Interval, Stream, intervals_block
 from adaptive_depth.traces.importers.lines import log_lines
-from adaptive_depth.traces.importers.naming import set_name
+from adaptive_depth.traces.importers.naming import set_name, source
 from adaptive_depth.traces.importers.sglang_line import plain
 from adaptive_depth.traces.records import UNKNOWN
 
 _MARK = re.compile(rb"draft acceptance(?: rate)? = ")
-_LINE = re.compile(r"draft acceptance(?: rate)? = \S+ \( *(\d{1,15}) accepted / *(\d{1,15}) generated\)")
+_LINE = re.compile(r"draft acceptance(?: rate)? = \S+ \( *(\d{1,12}) accepted / *(\d{1,12}) generated\)")
 _LENGTH = re.compile(r"mean acceptance length = (\d{1,9}(?:\.\d{1,9})?)(?=[,\s]|$)")
 _RATES = re.compile(r"acceptance rate per position = \(([\d., ]*)\)")
 _DEPTH = re.compile(r"adaptive draft depth seq \d+: \d{1,4} -> (\d{1,4})\b")
@@ -81,7 +81,7 @@ def _piece(path: Path, stream: Stream) -> Piece:
         trace_set=set_name(path),
         k_max=max(0, int(stream.column("depth").max())),
         engine="llama.cpp",
-        provenance=f"llama.cpp log, {path.name}",
+        provenance=f"llama.cpp log, {source(path)}",
     )
     return Piece(header, intervals_block([stream], header.trace_set))
 

@@ -24,7 +24,7 @@ from adaptive_depth.traces.importers.base import Importer, Item, Progress, Rejec
 from adaptive_depth.traces.importers.fields import DEEPEST, label, section, wholes
 from adaptive_depth.traces.importers.head import Head
 from adaptive_depth.traces.importers.json_source import json_records
-from adaptive_depth.traces.importers.naming import set_name
+from adaptive_depth.traces.importers.naming import set_name, source
 from adaptive_depth.traces.importers.rounds import Rounds, commit
 from adaptive_depth.traces.importers.sampler_sets import SamplerSets
 from adaptive_depth.traces.importers.spec_bench import choices, temperature_of
@@ -89,7 +89,7 @@ def _header(path: Path) -> TraceHeader:
         kind="rounds",
         origin="imported",
         trace_set=set_name(path),
-        provenance=f"EAGLE/LTD evaluation, {path.name}",
+        provenance=f"EAGLE/LTD evaluation, {source(path)}",
         notes="last turn of each question; tree drafts, depth = dyn_depths of the round before + 1",
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from adaptive_depth.traces.importers.fields import label
+
 _ENDINGS = re.compile(r"(\.(jsonl?|ndjson|log|txt|out))+$", re.IGNORECASE)
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
 _LIMIT = 100
@@ -17,6 +19,11 @@ def set_name(path: Path) -> str:
     'cnn_eagle'
     """
     return safe(_ENDINGS.sub("", path.name))
+
+
+def source(path: Path) -> str:
+    """The file's name for a header's provenance: printable, whatever bytes it has."""
+    return label(path.name, "unnamed")
 
 
 def safe(name: str) -> str:

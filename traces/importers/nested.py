@@ -25,8 +25,9 @@ class Found:
         The usage counts of a response with several choices belong to none of them and are passed over.
         """
         places = (self.stats, *self.around)
-        holders = [h for place in places for h in (place, _usage(place)) if h is not None]
-        return next((h[name] for name in names for h in holders if h.get(name) is not None), None)
+        holders = [h for place in places for h in (place, _usage(place), place.get("sampling_params"))]
+        known = [holder for holder in holders if isinstance(holder, dict)]
+        return next((h[name] for name in names for h in known if h.get(name) is not None), None)
 
     def count(self, *names: str) -> int | None:
         """The nearest whole number under one of ``names``, or ``None``."""

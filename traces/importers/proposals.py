@@ -22,7 +22,7 @@ from adaptive_depth.traces.importers.base import Importer, Item, Problem, Progre
 from adaptive_depth.traces.importers.fields import DEEPEST, ROUNDS_LIMIT, label, number, section, whole
 from adaptive_depth.traces.importers.head import Head
 from adaptive_depth.traces.importers.json_source import json_records, neighbour
-from adaptive_depth.traces.importers.naming import set_name
+from adaptive_depth.traces.importers.naming import set_name, source
 from adaptive_depth.traces.importers.rounds import Rounds, RoundsBuilder, commit
 from adaptive_depth.traces.records import I64, UNKNOWN
 
@@ -33,6 +33,7 @@ class _Request:
 
     accepted: dict[int, int] = field(default_factory=dict)
     rows: dict[int, int] = field(default_factory=dict)
+    ended: set[int] = field(default_factory=set)
     bonus_at: set[int] = field(default_factory=set)
 
 
@@ -43,7 +44,7 @@ def matches(head: Head) -> bool:
 
 
 def convert(path: Path, progress: Progress) -> Iterator[Item]:
-    """Yield one rounds piece; a bad row costs its round."""
+    """Yield one rounds piece; a bad row costs its round, because what follows it no longer counts on."""
     requests: dict[int, _Request] = defaultdict(_Request)
 
     def one(line: int, record: object) -> Iterator[Item]:
@@ -56,30 +57,38 @@ def convert(path: Path, progress: Progress) -> Iterator[Item]:
     builder = RoundsBuilder(_header(path, config))
     for batch, request in sorted(requests.items()):
         try:
-            yield from builder.add(_finish(str(batch), request, run if len(requests) == 1 else {}))
+            if lost := len(request.rows.keys() - request.ended):
+                yield Problem(path, 0, f"request {batch}: {lost} rounds without their last row are left out")
+            alone = len(requests) == 1 and not lost
+            yield from builder.add(_finish(str(batch), request, run if alone else {}))
         except Rejected as reason:
             yield Problem(path, 0, f"request {batch}: {reason}")
     yield from builder.flush()
 
 
 def _take(requests: dict[int, _Request], row: dict[str, Any]) -> None:
-    request = requests[whole(row.get("batch", 0), "batch", 0, 1 << 16)]
+    batch = whole(row.get("batch", 0), "batch", 0, 1 << 16)
     number_of_round = whole(row.get("round"), "round", 0, ROUNDS_LIMIT)
     position = whole(row.get("pos_in_round"), "pos_in_round", 0, DEEPEST)
     bonus = row.get("emission_source") == "bonus"
     accepted = row.get("actually_accepted", False)
-    if not isinstance(accepted, bool):
+    if not isinstance(accepted, bool):  # truthy text would count
         raise Rejected(f"actually_accepted is {str(accepted)[:20]}, expected true or false")
+    request = requests[batch]
     if position != request.rows.get(number_of_round, 0):
         raise Rejected(f"pos_in_round is {position} in round {number_of_round}: a row is missing or doubled")
     request.rows[number_of_round] = position + 1
     request.accepted[number_of_round] = request.accepted.get(number_of_round, 0) + (accepted and not bonus)
     if bonus:
         request.bonus_at.add(position)
+    if bonus or not accepted:
+        request.ended.add(number_of_round)
 
 
 def _finish(name: str, request: _Request, run: dict[str, Any]) -> Rounds:
-    order = sorted(request.accepted)
+    order = sorted(request.ended)
+    if not order:
+        raise Rejected("no round is complete")
     accepted = np.array([request.accepted[i] for i in order], np.int64)
     tokens = run.get("output_tokens")
     position, emitted, output = commit(accepted, None if tokens is None else whole(tokens, "output_tokens"))
@@ -104,7 +113,6 @@ def _depth(request: _Request, accepted: I64) -> int:
 
 
 def _header(path: Path, config: dict[str, Any]) -> TraceHeader:
-    temperature = config.get("temperature")
     return TraceHeader(
         kind="rounds",
         origin="imported",
@@ -112,9 +120,17 @@ def _header(path: Path, config: dict[str, Any]) -> TraceHeader:
         engine=label(config.get("backend"), "vllm"),
         model=label(config.get("model"), "unknown"),
         drafter=label(config.get("draft_model"), "unknown"),
-        temperature=None if temperature is None else number(temperature, "temperature"),
-        provenance=f"per-token proposals, {path.name}",
+        temperature=_temperature(config),
+        provenance=f"per-token proposals, {source(path)}",
     )
+
+
+def _temperature(config: dict[str, Any]) -> float | None:
+    """The neighbour's temperature; one that is no number is not worth losing the rounds for."""
+    try:
+        return number(config.get("temperature"), "temperature")
+    except Rejected:
+        return None
 
 
 IMPORTER = Importer("proposals", matches, convert)

@@ -10,7 +10,7 @@ import numpy as np
 from adaptive_depth.traces.blocks import offsets
 from adaptive_depth.traces.header import TraceHeader
 from adaptive_depth.traces.importers.base import Piece, Rejected
-from adaptive_depth.traces.importers.fields import DEEPEST
+from adaptive_depth.traces.importers.fields import DEEPEST, ROUNDS_LIMIT
 from adaptive_depth.traces.records import F64, I32, I64, UNKNOWN, RoundsBlock
 
 _BLOCK_ROUNDS, _BLOCK_REQUESTS = 1 << 17, 512
@@ -42,6 +42,8 @@ def commit(accepted: I64, output_tokens: int | None, turns: int = 1) -> tuple[I6
     the stop: it was in flight when the end was seen. More than that, or more tokens than the rounds can
     commit, raises :class:`Rejected`. ``turns`` prompts may share the list.
     """
+    if len(accepted) > ROUNDS_LIMIT:
+        raise Rejected(f"{len(accepted):,} rounds; the limit of one request is {ROUNDS_LIMIT:,}")
     through = np.cumsum(accepted + 1)
     total = int(through[-1])
     output = total if output_tokens is None else output_tokens

@@ -27,7 +27,7 @@ from adaptive_depth.traces.importers.fields import DEEPEST, label
 from adaptive_depth.traces.importers.head import Head
 from adaptive_depth.traces.importers.intervals import Interval, Stream, intervals_block
 from adaptive_depth.traces.importers.lines import log_lines
-from adaptive_depth.traces.importers.naming import set_name
+from adaptive_depth.traces.importers.naming import set_name, source
 from adaptive_depth.traces.importers.sglang_line import DecodeLine, Origin, decode_line, origin, plain
 from adaptive_depth.traces.records import UNKNOWN
 
@@ -170,7 +170,7 @@ def _piece(path: Path, log: _Log) -> Piece:
         k_max=max(0, deepest),
         engine="sglang",
         model=log.model,
-        provenance=f"SGLang log, {path.name}",
+        provenance=f"SGLang log, {source(path)}",
         notes="; ".join(f"{what}: {count}" for what, count in log.notes.items()),
     )
     return Piece(header, intervals_block(streams, header.trace_set))

@@ -24,7 +24,7 @@ from adaptive_depth.traces.importers.fields import DEEPEST, number, wholes
 from adaptive_depth.traces.importers.head import Head
 from adaptive_depth.traces.importers.histogram import dense_histogram, expand, require_equal
 from adaptive_depth.traces.importers.json_source import json_records
-from adaptive_depth.traces.importers.naming import set_name
+from adaptive_depth.traces.importers.naming import set_name, source
 from adaptive_depth.traces.importers.nested import Found, find
 from adaptive_depth.traces.importers.rounds import Rounds, commit
 from adaptive_depth.traces.importers.sampler_sets import SamplerSets
@@ -146,7 +146,7 @@ def _header(path: Path, ordered: bool) -> TraceHeader:
         trace_set=set_name(path) + ("-rounds" if ordered else ""),
         ordered=ordered,
         engine="sglang",
-        provenance=f"SGLang meta_info, {path.name}",
+        provenance=f"SGLang meta_info, {source(path)}",
         notes="" if ordered else "rounds expanded from histograms; depth is the configured width",
     )
 

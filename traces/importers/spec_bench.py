@@ -19,12 +19,12 @@ from adaptive_depth.traces.importers.base import Importer, Item, Progress, Rejec
 from adaptive_depth.traces.importers.fields import DEEPEST, label, section, whole, wholes
 from adaptive_depth.traces.importers.head import Head
 from adaptive_depth.traces.importers.json_source import json_records
-from adaptive_depth.traces.importers.naming import set_name
+from adaptive_depth.traces.importers.naming import set_name, source
 from adaptive_depth.traces.importers.rounds import Rounds, commit
 from adaptive_depth.traces.importers.sampler_sets import SamplerSets
 from adaptive_depth.traces.records import I64
 
-_TEMPERATURE = re.compile(r"temp(?:erature)?[-_]?(\d+(?:\.\d+)?)")
+_TEMPERATURE = re.compile(r"temp(?:erature)?[-_]?(\d{1,3}(?:\.\d{1,6})?)")
 
 
 def matches(head: Head) -> bool:
@@ -111,7 +111,7 @@ def _header(path: Path) -> TraceHeader:
         kind="rounds",
         origin="imported",
         trace_set=set_name(path),
-        provenance=f"Spec-Bench, {path.name}",
+        provenance=f"Spec-Bench, {source(path)}",
         notes="tree drafts of unknown depth; k_max is the deepest accepted",
     )
 

@@ -20,7 +20,7 @@ from adaptive_depth.traces.importers.base import Importer, Item, Piece, Problem,
 from adaptive_depth.traces.importers.fields import label, section, wholes
 from adaptive_depth.traces.importers.head import Head
 from adaptive_depth.traces.importers.json_source import json_records
-from adaptive_depth.traces.importers.naming import set_name
+from adaptive_depth.traces.importers.naming import set_name, source
 from adaptive_depth.traces.records import I64, UNKNOWN, DenseBlock
 
 K_MAX = 20
@@ -98,7 +98,7 @@ def _header(path: Path, drafter: str) -> TraceHeader:
         trace_set=f"{set_name(path)}-{drafter}",
         k_max=K_MAX,
         drafter=drafter,
-        provenance=f"SpecDecode-Bench, {path.name}",
+        provenance=f"SpecDecode-Bench, {source(path)}",
     )
 
 

@@ -20,7 +20,7 @@ from adaptive_depth.traces.importers.fields import DEEPEST, label
 from adaptive_depth.traces.importers.head import Head
 from adaptive_depth.traces.importers.intervals import Interval, Stream, intervals_block
 from adaptive_depth.traces.importers.lines import log_lines
-from adaptive_depth.traces.importers.naming import set_name
+from adaptive_depth.traces.importers.naming import set_name, source
 from adaptive_depth.traces.importers.sglang_line import plain
 from adaptive_depth.traces.importers.yearless_clock import YearlessClock
 from adaptive_depth.traces.records import UNKNOWN
@@ -29,7 +29,7 @@ _MARK = re.compile(rb"SpecDecoding metrics: ")
 _DEPTH = re.compile(r"num_spec(?:ulative)?_tokens['\"]?\s*[:=]\s*(\d{1,4})\b")
 _MODEL = re.compile(r"vllm serve (\S{1,200})")
 _DRAFTER = re.compile(r"['\"]method['\"]: ?['\"](\w{1,40})['\"]")
-_CACHE = re.compile(r"GPU KV cache size: ([\d,]{1,20}) tokens")
+_CACHE = re.compile(r"GPU KV cache size: ([\d,]{1,12}) tokens")
 _ENGINE = re.compile(r"Engine (\d{1,6}): ")
 _RUNNING = re.compile(r"Running: (\d{1,9}) reqs")
 _THROUGHPUT = re.compile(r"Avg generation throughput: (\d{1,9}(?:\.\d+)?) tokens/s")
@@ -37,7 +37,7 @@ _USAGE = re.compile(r"KV cache usage: (\d{1,3}(?:\.\d+)?)%")
 _ACCEPTED = re.compile(r"\bAccepted: ([^\s,]+) tokens")
 _DRAFTED = re.compile(r"\bDrafted: ([^\s,]+) tokens")
 _LENGTH = re.compile(r"Mean acceptance length: ([^\s,]+)")
-_POSITIONS = re.compile(r"Per-position acceptance rate: ([^A-Za-z]*)")
+_POSITIONS = re.compile(r"Per-position acceptance rate: (.*?)(?:, [A-Z]|\s*$)")
 
 
 @dataclass(slots=True)
@@ -186,7 +186,7 @@ def _piece(path: Path, log: _Log) -> Piece:
         engine="vllm",
         model=log.model,
         drafter=log.drafter,
-        provenance=f"vLLM log, {path.name}",
+        provenance=f"vLLM log, {source(path)}",
         notes="context is the printed cache use times the cache size",
     )
     return Piece(header, intervals_block(streams, header.trace_set))
