@@ -1,4 +1,4 @@
-"""The columns of a replay's table as text, and what their words mean; the terminal and the page share them."""
+"""The columns of a replay's table as text, and what their words mean, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFINITIONS = (
     ("AL", "tokens a round; depth: drafts a round; sw/1000: depth changes in 1,000 rounds"),
     (
         "exact",
-        f"the trace holds all of it; modelled: some is fitted; unsupported: it cannot tell ({NOTHING})",
+        f"all of it is in the trace; modelled: some is fitted; unsupported: cannot tell ({NOTHING})",
     ),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 from typing import Any
 
@@ -11,36 +12,9 @@ from adaptive_depth.sim.report.replay_json import record
 
 #: Every key of the JSON rows; the interval takes two columns.
 COLUMNS = [
-    "trace_set",
-    "origin",
-    "cost",
-    "context",
-    "batch",
-    "lag",
-    "policy",
-    "requests",
-    "rounds",
-    "tokens",
-    "seconds",
-    "tokens_per_second",
-    "ms_per_token",
-    "accept_length",
-    "mean_depth",
-    "depth_histogram",
-    "window_histogram",
-    "switches_per_1000",
-    "vs_best_static",
-    "vs_best_static_per_request",
-    "vs_clairvoyant",
-    "gap_closed",
-    "speedup_vs_no_spec",
-    "ci95_low",
-    "ci95_high",
-    "evidence",
-    "coverage",
-    "role",
-    "lanes",
-    "note",
+    column
+    for field in dataclasses.fields(ReplayRow)
+    for column in (("ci95_low", "ci95_high") if field.name == "ci95" else (field.name,))
 ]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from numbers import Integral, Real
 from typing import Any
 
 from adaptive_depth.sim.replay_report import ReplayReport, ReplayRow
@@ -10,45 +12,21 @@ from adaptive_depth.sim.report.replay_cells import known
 
 
 def to_json(report: ReplayReport) -> str:
-    """The rows as one document; ratios are fractions, an unknown figure is ``null``, histogram keys are strings."""
+    """The rows as one document; ratios are fractions, no figure is ``null``, histogram keys are strings."""
     document = {"schema": report.schema, "rows": [record(row) for row in report.rows]}
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
 def record(row: ReplayRow) -> dict[str, Any]:
-    """One row as plain values, in the order of the contract; floats at full precision."""
-    return {
-        "trace_set": row.trace_set,
-        "origin": row.origin,
-        "cost": row.cost,
-        "context": int(row.context),
-        "batch": int(row.batch),
-        "lag": int(row.lag),
-        "policy": row.policy,
-        "requests": int(row.requests),
-        "rounds": int(row.rounds),
-        "tokens": int(row.tokens),
-        "seconds": known(row.seconds),
-        "tokens_per_second": known(row.tokens_per_second),
-        "ms_per_token": known(row.ms_per_token),
-        "accept_length": known(row.accept_length),
-        "mean_depth": known(row.mean_depth),
-        "depth_histogram": _histogram(row.depth_histogram),
-        "window_histogram": _histogram(row.window_histogram),
-        "switches_per_1000": known(row.switches_per_1000),
-        "vs_best_static": known(row.vs_best_static),
-        "vs_best_static_per_request": known(row.vs_best_static_per_request),
-        "vs_clairvoyant": known(row.vs_clairvoyant),
-        "gap_closed": known(row.gap_closed),
-        "speedup_vs_no_spec": known(row.speedup_vs_no_spec),
-        "ci95": None if row.ci95 is None else [known(end) for end in row.ci95],
-        "evidence": row.evidence,
-        "coverage": known(row.coverage),
-        "role": row.role,
-        "lanes": int(row.lanes),
-        "note": row.note,
-    }
+    """One row as plain values, floats at full precision; the fields of a row are the keys of the contract."""
+    return {field.name: _plain(getattr(row, field.name)) for field in dataclasses.fields(row)}
 
 
-def _histogram(counts: dict[int, int]) -> dict[str, int]:
-    return {str(key): int(counts[key]) for key in sorted(counts)}
+def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return {str(key): int(value[key]) for key in sorted(value)}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Integral):  # NumPy's integers too
+        return int(value)
+    return known(float(value)) if isinstance(value, Real) else value

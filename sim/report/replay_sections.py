@@ -1,4 +1,4 @@
-"""Sorts the rows of a replay into the tables both reports show: by origin, then by set and cost, then by role."""
+"""Sorts the rows of a replay into tables: by origin, then by set and cost, then by role."""
 
 from __future__ import annotations
 

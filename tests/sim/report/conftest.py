@@ -96,14 +96,9 @@ def _pictures(name="made", origin="recorded", request="req-1", **fields):
     depths = [0, 1, 2, 3, 5, 7]
     rates = {0: [39, 69, 90, 99, 92, 37], 4032: [40, 70, 91.25, 100, 93, 38]}
     positions = [0, 1, 4, 6, 10, 12, 13]
-    path = RequestPath(
-        "marginal",
-        request,
-        positions,
-        [3, 3, 5, 5, 3, 2, 2],
-        [0, 0, 4032, 4032, 4032, 0, 0],
-        [0, 2, 1, 3, 1, 0, 2],
-    )
+    window = [0, 0, 4032, 4032, 4032, 0, 0]
+    depth, accepted = [3, 3, 5, 5, 3, 2, 2], [0, 2, 1, 3, 1, 0, 2]
+    path = RequestPath("marginal", request, positions, depth, window, accepted)
     values = dict(
         trace_set=name,
         origin=origin,

@@ -39,7 +39,7 @@ best static      100.0 10.00 2.61  3.00     4032    0    0.0%   -0.4..+0.5     0
 vs best static: speed against the one depth and window fastest in hindsight; CI over requests
 gap closed: share of the way from best static to the clairvoyant, which knows the future
 AL: tokens a round; depth: drafts a round; sw/1000: depth changes in 1,000 rounds
-exact: the trace holds all of it; modelled: some is fitted; unsupported: it cannot tell (—)
+exact: all of it is in the trace; modelled: some is fitted; unsupported: cannot tell (—)
 """
 
 GOLDEN_60 = """\
@@ -56,7 +56,7 @@ def printed(report, width=100, **console):
 
 
 def test_a_set_reads_as_agreed(make_set):
-    """Policies by speed, the fastest window of each static depth, hindsight, notes and four lines of legend."""
+    """Policies by speed, the fastest window of each static depth, hindsight, notes, legend."""
     assert printed(ReplayReport(make_set("nem-1m", "synthetic"))) == GOLDEN_100
 
 
@@ -118,7 +118,7 @@ def test_colours(make_row):
     """Below no drafting is red, a gain whose interval is above zero green, evidence in its own colour."""
     rows = [make_row("marginal", 105.0), make_row("bandit", 39.0, evidence="modelled")]
     text = printed(ReplayReport(rows), force_terminal=True, color_system="standard", no_color=False)
-    assert "\x1b[31m   -2%\x1b[0m" in text
+    assert "\x1b[31m   -3%\x1b[0m" in text
     assert "\x1b[1;32m  +5.0%\x1b[0m" in text
     assert "\x1b[33mmodelled\x1b[0m" in text
 
