@@ -18,12 +18,12 @@ def nonnegative(matrix: F64, rhs: F64, guess: Bool) -> F64:
     matrix factorization", SIAM J. Sci. Comput. 33 (2011).
     """
     free, best, patience = guess.copy(), len(rhs) + 1, 3
-    eye = np.eye(len(rhs))
+    eye, zero = np.eye(len(rhs)), 1e-10 * float(np.abs(rhs).max(initial=0.0))
     x = np.zeros(len(rhs))
     for _ in range(50 * len(rhs)):
         x = np.linalg.solve(np.where(free[:, None] & free, matrix, eye), np.where(free, rhs, 0.0))
         # Free coordinates must not be negative; at the bound, the gradient must not be.
-        wrong = np.where(free, x, matrix @ x - rhs) < -1e-12
+        wrong = np.where(free, x, matrix @ x - rhs) < -zero
         count = int(np.count_nonzero(wrong))
         if not count:
             break
