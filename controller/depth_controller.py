@@ -178,7 +178,20 @@ class DepthController:
 
     def _decide(self, batch: BatchView) -> Plan:
         survival = NO_SURVIVAL if self._estimator is None else self._estimator.survival(batch)
+        # One NaN spoils every position behind it, so the last one tells.
+        if survival.size and not survival[..., -1].min() >= 0.0:
+            raise ValueError("the estimator's survival is not a number")
         plan = self.rule.plan(batch, Estimates(survival, self._cost.cost))
+        self._check(plan, batch)
+        if self._forced is not None:
+            plan.depth = np.full_like(plan.depth, self._forced)
+            plan.reason = np.full_like(plan.reason, Reason.FORCED)
+        return plan
+
+    def _check(self, plan: Plan, batch: BatchView) -> None:
+        """ValueError for a depth that is no tier, a window that is no candidate, or another number of either."""
+        if len(plan.depth) != len(batch.groups) or len(plan.window) != len(batch.slot):
+            raise ValueError("rule planned another number of groups or rows than it was asked for")
         if not self._allowed_depth[plan.depth].all():
             raise ValueError(f"rule planned a depth that is no tier: {plan.depth[:8]}")
         windows = self.candidates.window_array
@@ -187,10 +200,6 @@ class DepthController:
             known |= plan.window == window
         if not known.all():
             raise ValueError(f"rule planned a window that is no candidate: {plan.window[:8]}")
-        if self._forced is not None:
-            plan.depth = np.full_like(plan.depth, self._forced)
-            plan.reason = np.full_like(plan.reason, Reason.FORCED)
-        return plan
 
     def _learn(self, result: RoundResult) -> None:
         if (result.accepted > result.depth).any() or (result.accepted < 0).any():
