@@ -39,6 +39,7 @@ def run(args: argparse.Namespace) -> int:
         log = _ProblemLog(bar.write, keep=args.format == "json")
         report = import_all(args.sources, args.out, log.notice, bar.advance)
         log.close()
+    _warn_of_idle_drafters(report)
     if args.format == "json":
         print(json.dumps(_as_json(report, log.kept), indent=2))
     elif report.sets:
@@ -122,6 +123,14 @@ def _bytes(path: Path) -> int:
         return 0
 
 
+def _warn_of_idle_drafters(report: Report) -> None:
+    """Accept length 1.0 is a drafter that does not work, and must not pass for hard text."""
+    for one in report.sets:
+        if one.tally.drafter_idle:
+            what = f"{one.tally.accept_length:.3f} tokens a round in {one.tally.rounds:,} rounds"
+            print(f"{one.source}: {what}: the drafter seems not to work at all", file=sys.stderr)
+
+
 def _as_json(report: Report, problems: list[dict[str, Any]]) -> dict[str, Any]:
     sets = [
         {
@@ -134,6 +143,7 @@ def _as_json(report: Report, problems: list[dict[str, Any]]) -> dict[str, Any]:
             "items": one.tally.items,
             "accept_length": one.tally.accept_length if one.tally.rounds else None,
             "problems": one.problems,
+            "drafter_idle": one.tally.drafter_idle,
         }
         for one in report.sets
     ]

@@ -89,6 +89,13 @@ def test_accept_length_of_a_dense_set_is_that_of_its_full_chain(run, folder):
     assert (one["items"], one["accept_length"]) == (4, 2.0)
 
 
+def test_a_drafter_that_does_nothing_is_pointed_out(run, folder):
+    """Accept length 1.0 is said in words: a missing draft head looks like this, hard text does not."""
+    (folder / "a").write_text('{"spec_correct_drafts_histogram": [500]}\n')
+    _, out, err = run(folder, extra=["--format", "json"])
+    assert json.loads(out)["sets"][0]["drafter_idle"] and "the drafter seems not to work at all" in err
+
+
 def test_same_names_in_two_folders(run, tmp_path, folder):
     """Equal names get their folder's, and a number where that is equal too; each run gives the same names."""
     for place in ("one", "two", "deep/one"):
@@ -98,6 +105,8 @@ def test_same_names_in_two_folders(run, tmp_path, folder):
     for _ in range(2):
         assert run(folder)[0] == 0
         assert names(tmp_path) == ["one-Log", "one-Log-2", "two-Log", "two-log-2"]
+    found = {TraceReader(path).header.trace_set for path in find_traces([tmp_path / "out"])}
+    assert sorted(found) == names(tmp_path)
 
 
 def test_a_file_given_twice_is_imported_once(run, folder, tmp_path):

@@ -1,9 +1,9 @@
 """vLLM and AIPerf request statistics: ``per_step_accepted`` with ``per_step_drafted``, or an acceptance
 histogram.
 
-All counts exclude the bonus. Grammar may invalidate drafts, so a round may have drafted fewer than the
-configured depth: what it really drafted is its depth. Histograms come dense (vLLM) or sparse as ``{count:
-steps}`` (AIPerf); their order is lost.
+All counts exclude the bonus. Grammar may invalidate drafts, so a round may have drafted fewer than configured:
+what it really drafted is its depth. Steps without any draft are not listed: where there are some, positions lag
+behind the output. Histograms come dense (vLLM) or sparse as ``{count: steps}`` (AIPerf); their order is lost.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _request(found: Found, otherwise: str) -> Rounds:
     steps = found.stats.get("per_step_accepted")
     accepted, depth = _from_histogram(found) if steps is None else _from_steps(found)
     _check_counters(found, accepted)
-    position, emitted, output = commit(accepted, found.count("completion_tokens"))
+    position, emitted, output = _commit(accepted, found.count("completion_tokens"))
     return Rounds(
         found.name(otherwise),
         accepted,
@@ -70,6 +70,13 @@ def _request(found: Found, otherwise: str) -> Rounds:
         context=found.context(),
         depth=depth,
     )
+
+
+def _commit(accepted: I64, completion: int | None) -> tuple[I64, I64, int]:
+    """As :func:`commit`, but the output may be longer: steps without a draft are not listed."""
+    listed = int(accepted.sum()) + len(accepted)
+    position, emitted, output = commit(accepted, None if completion is None else min(completion, listed + 1))
+    return position, emitted, max(output, completion or 0)
 
 
 def _from_steps(found: Found) -> tuple[I64, I64 | int]:

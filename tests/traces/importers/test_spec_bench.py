@@ -67,6 +67,12 @@ def test_nan_in_an_unused_field_is_harmless(source):
     assert source.block([bad_time], NAME).requests == 1
 
 
+def test_repeats_of_a_prompt_keep_its_name(source):
+    """The same question twice is two requests of one name: a repeat is no new prompt."""
+    block = source.block([record([1], [1], [1]), record([1], [1], [1])], NAME)
+    assert block.request_id == ("1", "1")
+
+
 def test_temperatures_are_never_mixed(source):
     """Records of two temperatures become two sets, each with its own in the header."""
     hot = record([1], [1], [1], model="m-temperature-1.0")

@@ -57,6 +57,12 @@ def test_a_round_without_drafts_is_a_round(source):
     assert block.depth.tolist() == [0, 3] and block.emitted.tolist() == [1, 3]
 
 
+def test_steps_without_drafts_are_not_listed(source):
+    """More output than the rounds commit: only drafting steps are listed, and nothing is invented."""
+    block = source.block([stats([1, 2], [3, 3]) | {"usage": {"completion_tokens": 20}}], NAME)
+    assert block.output_tokens.tolist() == [20] and block.emitted.tolist() == [2, 3]
+
+
 def test_sparse_and_dense_histograms_agree(source):
     """{"0": 39, "1": 1, "3": 3} is [39, 1, 0, 3]; the order is lost and the set says so."""
     common = {"num_spec_steps": 43, "num_accepted_draft_tokens": 10, "mean_acceptance_length": 1.2326}
