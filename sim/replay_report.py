@@ -84,6 +84,8 @@ class SetPictures:
     paths: list[RequestPath]
     #: Seconds of a round of one request at the set's mean context: window -> [(depth, seconds)].
     round_seconds: dict[int, list[tuple[int, float]]]
+    #: The cost of the rows it belongs to; empty where the report has only one.
+    cost: str = ""
 
 
 @dataclass(frozen=True, slots=True)

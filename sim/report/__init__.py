@@ -1,0 +1,1 @@
+"""What commands print or write: tables, JSON, CSV, and a page."""

@@ -10,6 +10,8 @@ from typing import Literal
 from adaptive_depth.sim.replay_report import ReplayRow
 from adaptive_depth.sim.report.replay_sections import Section
 
+#: From this drop rank on, a column is an extra for wide screens.
+EXTRA = 9
 #: Stands where there is no figure.
 NOTHING = "—"
 Tone = Literal["", "good", "bad", "exact", "modelled", "unsupported"]
@@ -42,7 +44,7 @@ def columns(section: Section) -> list[Column]:
     shown = [
         Column("policy", lambda row: clean(row.policy)),
         Column("\ntok/s", lambda row: rate(row.tokens_per_second)),
-        Column("ms/\ntok", lambda row: number(row.ms_per_token), 7),
+        Column("ms/\ntok", lambda row: number(row.ms_per_token), 8),
         Column("\nAL", lambda row: number(row.accept_length), 6),
         Column("mean\ndepth", lambda row: number(row.mean_depth)),
         Column("\nwindows", windows_used, 4),
@@ -52,13 +54,20 @@ def columns(section: Section) -> list[Column]:
         Column("gap\nclosed", lambda row: percent(row.gap_closed, 0), 2),
         Column("vs no-\nspec", lambda row: percent(row.speedup_vs_no_spec, 0), 3, _versus_no_spec),
         Column("\nevidence", lambda row: row.evidence, 0, lambda row: row.evidence),
-        Column("\ncover", lambda row: percent(row.coverage, 0, sign=False), 8),
+        Column("\ncover", _covered, 7),
+        Column("vs per-\nrequest", lambda row: percent(row.vs_best_static_per_request), EXTRA),
+        Column("vs clair-\nvoyant", lambda row: percent(row.vs_clairvoyant), EXTRA + 1),
     ]
     if len(windows(section)) <= 1:
         shown = [column for column in shown if column.text is not windows_used]
     if all(row.coverage == 1 for row in section.rows if row.evidence != "unsupported"):
-        shown.pop()
+        shown = [column for column in shown if column.text is not _covered]
     return shown
+
+
+def column_title(column: Column) -> str:
+    """The heading on one line."""
+    return " ".join(column.heading.split()).replace("/ ", "/").replace("- ", "-")
 
 
 def clean(text: str) -> str:
@@ -155,6 +164,10 @@ def notes(section: Section) -> list[str]:
         clean(f"{'all rows' if len(names) == rows else ', '.join(names)}: {remark}")
         for remark, names in said.items()
     ]
+
+
+def _covered(row: ReplayRow) -> str:
+    return percent(row.coverage, 0, sign=False)
 
 
 def versus_best_static(row: ReplayRow) -> Tone:

@@ -12,8 +12,10 @@ from rich.text import Text
 from adaptive_depth.sim.replay_report import ReplayReport, ReplayRow
 from adaptive_depth.sim.report.replay_cells import (
     DEFINITIONS,
+    EXTRA,
     Column,
     clean,
+    column_title,
     columns,
     facts,
     interval,
@@ -70,13 +72,10 @@ def _print_section(section: Section, console: Console) -> None:
     console.print(_table(section, shown, console.width))
     for note in notes(section):
         console.print(Padding(Text(note, "dim"), (0, 0, 0, 2)))
+    left_out = [column for column in left_out if column.drop_rank < EXTRA]
     if left_out:
-        console.print(Text(f"  too narrow for: {', '.join(map(_title, left_out))}", "dim italic"))
+        console.print(Text(f"  too narrow for: {', '.join(map(column_title, left_out))}", "dim italic"))
     console.print()
-
-
-def _title(column: Column) -> str:
-    return " ".join(column.heading.split()).replace("/ ", "/").replace("- ", "-")
 
 
 def _fitting(wanted: list[Column], rows: list[ReplayRow], width: int) -> tuple[list[Column], list[Column]]:

@@ -9,25 +9,25 @@ from adaptive_depth.sim.replay_report import ReplayReport, ReplayRow, RequestPat
 NO_SPEC = 40.0
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_row():
     """``make_row(policy, rate, ...)``: a plausible row at a context of 1.04M; fields by keyword."""
     return _row
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_set():
     """``make_set(name, origin, ...)``: the rows of one trace set, every role and one unsupported depth."""
     return _rows
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_pictures():
     """``make_pictures(name, origin, ...)``: what the page draws for one trace set."""
     return _pictures
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def report():
     """One set of each origin, with pictures."""
     names = [("code-edit", "imported"), ("nem-1m-ruler", "synthetic"), ("own-server", "recorded")]

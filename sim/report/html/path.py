@@ -1,0 +1,76 @@
+"""Figure: the depth a policy chose along one request, what was accepted, and the window it drafted with."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from adaptive_depth.sim.replay_report import RequestPath, SetPictures
+from adaptive_depth.sim.report.html.svg import FULL_WIDTH, add_axes, draw
+from adaptive_depth.sim.report.html.theme import INK, PAPER, Key, window_style
+from adaptive_depth.sim.report.replay_cells import window_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Rounds of a request that are drawn; more would be a smear.
+ROUNDS_SHOWN = 240
+_DEPTH = INK
+_ACCEPTED = "#e07b39"
+
+
+def path_figure(name: str, path: RequestPath, pictures: SetPictures) -> str:
+    """The first :data:`ROUNDS_SHOWN` rounds of one request."""
+    rounds = slice(0, ROUNDS_SHOWN)
+    depth, position = path.depth[rounds], path.position[rounds]
+
+    def paint(figure: Figure) -> None:
+        axes = add_axes(figure, "output position", "drafts")
+        end = _end(path)
+        axes.step([*position, end], [*depth, depth[-1]], where="post", color=_DEPTH, linewidth=1.1)
+        axes.plot(
+            position,
+            path.accepted[rounds],
+            color=_ACCEPTED,
+            marker="o",
+            markersize=4,
+            linestyle="none",
+            markeredgecolor=PAPER,
+            markeredgewidth=0.4,
+        )
+        _window_band(axes, path, pictures, end)
+        axes.set_xlim(position[0], end)
+        axes.set_ylim(-0.9, max(depth) + 0.5)
+
+    return draw(name, (FULL_WIDTH, 150), paint, "Depth and accepted drafts along one request")
+
+
+def path_keys(pictures: SetPictures) -> list[Key]:
+    """The legend that all paths of a set share."""
+    played = {window for path in pictures.paths for window in path.window}
+    bands = [
+        Key(window_style(index)[0], "band", f"window {window_name(window)}")
+        for index, window in enumerate(pictures.windows)
+        if window in played
+    ]
+    return [Key("var(--ink)", "solid", "depth"), Key(_ACCEPTED, "dot", "accepted drafts"), *bands]
+
+
+def _end(path: RequestPath) -> int:
+    """Where the last round that is drawn ends."""
+    if len(path.position) > ROUNDS_SHOWN:
+        return path.position[ROUNDS_SHOWN]
+    return path.position[-1] + path.accepted[-1] + 1
+
+
+def _window_band(axes: Axes, path: RequestPath, pictures: SetPictures, end: int) -> None:
+    """A strip below depth 0, one colour a window."""
+    edges = [*path.position[:ROUNDS_SHOWN], end]
+    first = 0
+    for window, run in groupby(path.window[:ROUNDS_SHOWN]):
+        last = first + len(list(run))
+        index = pictures.windows.index(window) if window in pictures.windows else len(pictures.windows)
+        width = edges[last] - edges[first]
+        axes.barh(-0.6, width, left=edges[first], height=0.35, color=window_style(index)[0], linewidth=0)
+        first = last
