@@ -1,0 +1,34 @@
+"""SGLang plugin of the tests: what stock 0.5.23 lacks for EAGLE and NEXTN chains on a machine without a GPU.
+
+1. ``has_amx`` is asked in one place for a text model, the rule that swaps ``intel_amx`` for ``torch_native``,
+   which has no multi-step draft form. The layers ask ``cpu_has_amx_support()``, which stays false.
+2. With ``TRITON_INTERPRET=1`` the Triton attention backend runs on CPU tensors; its verify pass needs
+   full-row masks, while the CPU default suits ``intel_amx``. Without this hook it is silently wrong.
+3. With ``CPU_ENGINE_OVERLAP=1`` the overlap scheduler stays on, which stock SGLang switches off on a CPU.
+   It needs ``TRITON_INTERPRET=1`` too: one small kernel of that loop exists in Triton only.
+"""
+
+import os
+
+
+def _mask_mode(original):
+    from sglang.kernels.ops.speculative.spec_tree import TreeMaskMode
+    from sglang.srt.runtime_context import attention_backends
+
+    return TreeMaskMode.FULL_MASK if "triton" in attention_backends() else original()
+
+
+def activate():
+    """Entry point; SGLang calls it in every process it starts."""
+    from sglang.srt.plugins.hook_registry import HookRegistry, HookType
+    from sglang.srt.runtime_context import override_platform
+    from sglang.srt.utils import is_cpu
+
+    if not is_cpu():
+        return
+    override_platform(has_amx=True).install()
+    mask_mode = "sglang.srt.speculative.eagle_utils.default_tree_mask_mode"
+    HookRegistry.register(mask_mode, _mask_mode, HookType.AROUND)
+    if os.environ.get("CPU_ENGINE_OVERLAP") == "1":
+        overlap_off = "sglang.srt.arg_groups.speculative_hook._disable_overlap_schedule_for_cpu"
+        HookRegistry.register(overlap_off, lambda server_args: None, HookType.REPLACE)
