@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from adaptive_depth.sim.import_folder import Report
     from adaptive_depth.traces.importers import Problem
 
@@ -34,8 +32,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Import everything; 0 if anything usable was written, else 2."""
     from adaptive_depth.sim.import_folder import import_all
+    from adaptive_depth.sim.report.progress import Bar
 
-    with _Bar(args.sources) as bar:
+    with Bar("importing", lambda: _total_bytes(args.sources), "bytes") as bar:
         log = _ProblemLog(bar.write, keep=args.format == "json")
         report = import_all(args.sources, args.out, log.notice, bar.advance)
         log.close()
@@ -73,41 +72,6 @@ class _ProblemLog:
         for path, count in self._seen.items():
             if count > SHOWN:
                 self._write(f"{path}: and {count - SHOWN:,} more problems")
-
-
-class _Bar:
-    """A progress bar over the bytes of the sources, on a terminal only."""
-
-    def __init__(self, sources: list[Path]) -> None:
-        self._sources = sources
-        self._progress: Progress | None = None
-
-    def __enter__(self) -> _Bar:
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-            columns = (TextColumn("importing"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-            self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._progress.add_task("importing", total=_total_bytes(self._sources))
-            self._progress.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._progress:
-            self._progress.stop()
-
-    def advance(self, count: int) -> None:
-        """``count`` more bytes were read."""
-        if self._progress:
-            self._progress.advance(self._task, count)
-
-    def write(self, line: str) -> None:
-        """Print a line above the bar."""
-        if self._progress:
-            self._progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
-        else:
-            print(line, file=sys.stderr)
 
 
 def _total_bytes(sources: list[Path]) -> int:
