@@ -71,7 +71,7 @@ class TraceReader:
         """Read the footer; :class:`TraceFormatError` for what is no trace or of a newer schema."""
         self.path = Path(path)
         with _open(self.path) as parquet:
-            schema, rows = parquet.schema_arrow, parquet.metadata.num_rows
+            schema, rows = parquet.schema_arrow, _rows(parquet.metadata, self.path)
         raw, self._steps = upgrade_header(_header_json(schema, self.path), self.path)
         self.header = _header(raw, self.path)
         #: Requests in the file, bad ones included.
@@ -104,8 +104,10 @@ class TraceReader:
                         batch.validate(full=True)
                         yield row, upgrade_rows(batch, self._steps)
                         row += batch.num_rows
+                    if row < end:  # a damaged page header can end a row group without an error
+                        self._lost(row, end, "the row group ends early")
                 except _PARQUET_ERRORS as error:
-                    self._problem(-1, "", f"rows {row}..{end - 1} cannot be read: {_first_line(error)}")
+                    self._lost(row, end, _first_line(error))
                 row = end
 
     def _sound(self, first: int, batch: pa.RecordBatch) -> Block:
@@ -122,6 +124,9 @@ class TraceReader:
             row = int(rows[index])
             self._problem(first + row, names[row] or "", reason)
         return np.delete(rows, list(faults))
+
+    def _lost(self, row: int, end: int, reason: str) -> None:
+        self._problem(-1, "", f"rows {row}..{end - 1} cannot be read: {reason}")
 
     def _problem(self, row: int, request_id: str, reason: str) -> None:
         self.problems.append(TraceProblem(str(self.path), row, request_id, reason))
@@ -177,6 +182,14 @@ def _open(path: Path) -> pq.ParquetFile:
         raise TraceFormatError(path, 0, error.strerror or f"cannot be read: {_first_line(error)}") from None
     except _PARQUET_ERRORS as error:
         raise TraceFormatError(path, 0, f"is not a readable Parquet file: {_first_line(error)}") from None
+
+
+def _rows(metadata: pq.FileMetaData, path: Path) -> int:
+    held: int = sum(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+    if metadata.num_rows != held:
+        reason = f"its footer is damaged: {metadata.num_rows} rows announced, row groups hold {held}"
+        raise TraceFormatError(path, 0, reason)
+    return held
 
 
 def _header_json(schema: pa.Schema, path: Path) -> dict[str, Any]:
