@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from adaptive_depth.controller.acceptance import AcceptanceConfig, AcceptanceEstimator
 from adaptive_depth.controller.default_candidates import default_candidates
 from adaptive_depth.controller.depth_controller import CostSource, DepthController, FixedCost
@@ -68,8 +70,8 @@ def build_controller(
 def _source(cost: CostModel | CostSource | None, online: bool) -> CostSource:
     if cost is None:
         cost = preset(DEFAULT_COST)
-    if not hasattr(cost, "seconds"):
-        return cost
+    if hasattr(cost, "observe"):
+        return cast(CostSource, cost)
     if not online:
         return FixedCost(cost)
     if not isinstance(cost, LinearCost):

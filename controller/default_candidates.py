@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adaptive_depth.policies.sglang_ema import SglangEmaConfig
+from adaptive_depth.policies.sglang_ema_config import SglangEmaConfig
 from adaptive_depth.policies.static import StaticConfig
 from adaptive_depth.policies.types import Candidates
 

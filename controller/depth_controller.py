@@ -22,8 +22,9 @@ NO_SURVIVAL = np.empty((0, 0, 0), np.float32)
 class CostSource(Protocol):
     """Where the cost model comes from: fixed, or learned from measured rounds."""
 
-    #: False where ``observe`` does nothing, so that the caller need not prepare samples.
-    learns: bool
+    @property
+    def learns(self) -> bool:
+        """False where ``observe`` does nothing, so that the caller need not prepare samples."""
 
     @property
     def cost(self) -> CostModel:
@@ -189,7 +190,7 @@ class DepthController:
         return plan
 
     def _check(self, plan: Plan, batch: BatchView) -> None:
-        """ValueError for a depth that is no tier, a window that is no candidate, or another number of either."""
+        """ValueError for a depth that is no tier, a window that is no candidate, or too few or many."""
         if len(plan.depth) != len(batch.groups) or len(plan.window) != len(batch.slot):
             raise ValueError("rule planned another number of groups or rows than it was asked for")
         if not self._allowed_depth[plan.depth].all():

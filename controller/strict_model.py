@@ -20,8 +20,8 @@ def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
     faults = error.errors()
     fault = next((f for f in faults if f["type"] == "extra_forbidden"), faults[0])
     *path, last = fault["loc"] or ("the file",)
-    where, keys = _part(model, path)
-    where = ".".join(str(part) for part in (*where, last))
+    way, keys = _part(model, path)
+    where = ".".join(str(part) for part in (*way, last))
     if fault["type"] == "extra_forbidden":
         return f"unknown key {where!r}{did_you_mean(str(last), keys)}"
     return f"{where}: {fault['msg'].removeprefix('Value error, ')}"
@@ -29,7 +29,8 @@ def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
 
 def _part(model: type[BaseModel], path: list[int | str]) -> tuple[list[int | str], set[str]]:
     """The fields and indices on the way (not the tags of a union), and the keys known at its end."""
-    models, where = [model], []
+    models: list[type[BaseModel]] = [model]
+    where: list[int | str] = []
     for part in path:
         fields = [m.model_fields[part].annotation for m in models if part in m.model_fields]
         if fields or isinstance(part, int):

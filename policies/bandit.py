@@ -115,7 +115,8 @@ class Bandit:
 
     def _seconds(self, groups: npt.NDArray[Any], price: F64) -> F64:
         """Mean of the seconds measured on each arm and one round at the model's price, ``[G, W, D]``."""
-        return (self._state["seconds"][groups] + price) / (self._state["rounds"][groups] + 1.0)
+        mean: F64 = (self._state["seconds"][groups] + price) / (self._state["rounds"][groups] + 1.0)
+        return mean
 
     def observe(self, result: RoundResult) -> None:
         """Fade what is known of the groups present, then credit every arm this round tells of."""

@@ -16,7 +16,7 @@ class GroupState:
 
     >>> state = GroupState(depth=3, regret=0.0, seen=np.zeros(2, np.float32))
     >>> state.reserve(np.array([0, 5]))
-    >>> state["depth"][5], state["seen"][5].tolist()
+    >>> state["depth"][5].item(), state["seen"][5].tolist()
     (3, [0.0, 0.0])
     """
 

@@ -39,8 +39,8 @@ def parse_spec(text: str) -> PolicySpec:
 
     >>> parse_spec("static:3@4032").parameters
     {'depth': 3, 'window': 4032}
-    >>> parse_spec("marginal:switch_cost=0.1,probe_wait_min=8").parameters
-    {'switch_cost': 0.1, 'probe_wait_min': 8}
+    >>> parse_spec("bandit:discount=0.95,dwell=4").parameters
+    {'discount': 0.95, 'dwell': 4}
     """
     name, colon, rest = text.partition(":")
     entry(name)

@@ -112,7 +112,7 @@ class ThroughputAware:
     def _rates(self, groups: npt.NDArray[Any]) -> F64:
         """Mean share by position, ``[G, K]``; NaN where nothing tells it."""
         seen = self._state["seen"][groups]
-        rates = self._state["total"][groups] / np.clip(seen, 1, self._config.window_size)
+        rates: F64 = self._state["total"][groups] / np.clip(seen, 1, self._config.window_size)
         rates[:, :1][seen[:, :1] == 0] = np.nan
         for k in np.flatnonzero((seen[:, 1:] == 0).any(axis=0)) + 1:
             first, last = np.where(rates[:, 0] > 0, rates[:, 0], np.nan), rates[:, k - 1]

@@ -83,7 +83,8 @@ class ToyServer:
     def _chains(self) -> npt.NDArray[np.int8]:
         """Drafts that would be accepted however deep the chain, i8[R]."""
         passed = self._luck.random(self.accept.shape) < self.accept
-        return np.logical_and.accumulate(passed, axis=1).sum(axis=1).astype(np.int8)
+        length: npt.NDArray[np.int8] = np.logical_and.accumulate(passed, axis=1).sum(axis=1).astype(np.int8)
+        return length
 
     def _result(self, batch: BatchView, plan: Plan, depth: npt.NDArray[np.int8], seconds: F64) -> RoundResult:
         return RoundResult(

@@ -48,6 +48,7 @@ def test_sglang_ema_reads_a_file_of_any_name(tmp_path):
     ("text", "told"),
     [
         ("marginl", "did you mean 'marginal'"),
+        ("marginl:3", "did you mean 'marginal'"),
         ("", "known: bandit"),
         ("marginal:switch_cots=1", "did you mean 'switch_cost'"),
         ("static:", "nothing follows"),
@@ -65,8 +66,8 @@ def test_sglang_ema_reads_a_file_of_any_name(tmp_path):
         ("marginal:switch_cost=1e999", "switch_cost"),
         ("marginal:switch_cost=nan", "switch_cost"),
         ("marginal:switch_cost=true", "switch_cost"),
-        ("marginal:probe_wait_min=1.5", "probe_wait_min"),
-        ("marginal:probe_wait_min=300", "probe_wait_min"),
+        ("bandit:dwell=1.5", "dwell"),
+        ("bandit:dwell=0", "dwell must be"),
         ("sglang-ema:/no/such/file.json", "/no/such/file.json"),
     ],
 )
