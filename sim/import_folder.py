@@ -26,6 +26,8 @@ class ImportedSet:
     source: Path
     importer: str
     path: Path
+    #: The header that the scratch file was begun with.
+    begun: TraceHeader
     tally: Tally = field(default_factory=Tally)
     #: Problems of the source file (shared by the sets of one file).
     problems: int = 0
@@ -147,7 +149,7 @@ def _spool(
             name = item.header.trace_set
             if name not in sets:
                 target = stem.with_name(f"{stem.name}-{len(sets)}{SUFFIX}")
-                sets[name] = ImportedSet(item.header, path, importer.name, target)
+                sets[name] = ImportedSet(item.header, path, importer.name, target, item.header)
                 writers[name] = opened.enter_context(TraceWriter(target, item.header))
             _keep(sets[name], writers[name], item)
     return list(sets.values())
@@ -160,12 +162,22 @@ def _keep(one: ImportedSet, writer: TraceWriter, piece: Piece) -> None:
 
 
 def _finish(sets: list[ImportedSet], out: Path) -> None:
-    """Move the scratch files to their names, with the headers that are now complete."""
+    """Give the scratch files their names, and their headers where only the end told them."""
     for one, name in zip(sets, _names(sets), strict=True):
         one.header = one.header.model_copy(update={"trace_set": name})
         target = out / f"{name}{SUFFIX}"
-        write_trace(target, one.header, TraceReader(one.path).blocks())
+        if one.header == one.begun:
+            _move(one.path, target)
+        else:
+            write_trace(target, one.header, TraceReader(one.path).blocks())
         one.path = target
+
+
+def _move(scratch: Path, target: Path) -> None:
+    try:
+        scratch.replace(target)
+    except OSError as error:
+        raise TraceFormatError(target, 0, f"cannot be written: {error.strerror}") from None
 
 
 def _names(sets: list[ImportedSet]) -> list[str]:

@@ -161,6 +161,14 @@ def test_an_output_that_is_no_folder(run, folder, tmp_path, where):
     assert (code, out) == (2, "") and err.count("\n") == 1 and "cannot be written" in err
 
 
+def test_a_folder_in_the_place_of_a_trace(run, folder, tmp_path):
+    """A name that is taken by a folder is refused in one line."""
+    (folder / "a").write_text(GOOD)
+    (tmp_path / "out" / "a.trace.parquet" / "x").mkdir(parents=True)
+    code, _, err = run(folder)
+    assert code == 2 and "a.trace.parquet: cannot be written" in err
+
+
 def test_output_within_the_source(run, folder):
     """Traces of an earlier run are passed over by name, and our own scratch files are not looked at."""
     (folder / "a").write_text(GOOD)

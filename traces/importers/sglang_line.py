@@ -14,7 +14,9 @@ _STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?(
 _PREFIX = re.compile(r"^\s*(?:\((?P<actor>[^()]{1,80})\)|(?P<service>[\w.-]{1,80})\s*\|)")
 _RANK = re.compile(r"\b(?:DP|TP|EP|PP)\d+\b")
 _DECODE = re.compile(r"Decode batch(?: \[\d+\])?[.,]? +(?=#)")
-_FIELD = re.compile(r"(#?[A-Za-z][\w #./()-]*?): ?([^,\s]+)")
+_FIELD = re.compile(r"(#?[A-Za-z][\w #./()-]{0,40}?): ?([^,\s]+)")
+#: Characters of a line in which its numbers must lie; keeps a hostile line from costing time.
+_REACH = 4096
 _COUNT = re.compile(r"\d{1,9}\Z")
 _DECIMAL = re.compile(r"\d{1,9}(?:\.\d{1,9})?\Z")
 
@@ -71,7 +73,7 @@ def decode_line(text: str) -> DecodeLine | None:
     found = _DECODE.search(text)
     if found is None:
         return None
-    fields = dict(_FIELD.findall(text[found.end() :]))
+    fields = dict(_FIELD.findall(text[found.end() : found.end() + _REACH]))
     running = _count(fields, "#running-req")
     if running is None:
         raise Rejected("a decode line without #running-req")

@@ -38,6 +38,8 @@ _ACCEPTED = re.compile(r"\bAccepted: ([^\s,]+) tokens")
 _DRAFTED = re.compile(r"\bDrafted: ([^\s,]+) tokens")
 _LENGTH = re.compile(r"Mean acceptance length: ([^\s,]+)")
 _POSITIONS = re.compile(r"Per-position acceptance rate: (.*?)(?:, [A-Z]|\s*$)")
+#: Characters of a window in which its numbers must lie; keeps a hostile line from costing time.
+_REACH = 8192
 
 
 @dataclass(slots=True)
@@ -84,8 +86,8 @@ def convert(path: Path, progress: Progress) -> Iterator[Item]:
 
 
 def _take(log: _Log, text: str) -> None:
-    if "SpecDecoding metrics: " in text:
-        _add(log, text, _window(text))
+    if (at := text.find("SpecDecoding metrics: ")) >= 0:
+        _add(log, text, _window(text[at : at + _REACH]))
     elif engine := _ENGINE.search(text):
         log.engine = f"engine {engine[1]}"
         log.beside = _beside(log, text)

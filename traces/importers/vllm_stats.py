@@ -1,9 +1,10 @@
 """vLLM and AIPerf request statistics: ``per_step_accepted`` with ``per_step_drafted``, or an acceptance
 histogram.
 
-All counts exclude the bonus. Grammar may invalidate drafts, so a round may have drafted fewer than configured:
-what it really drafted is its depth. Steps without any draft are not listed: where there are some, positions lag
-behind the output. Histograms come dense (vLLM) or sparse as ``{count: steps}`` (AIPerf); their order is lost.
+All counts exclude the bonus. Grammar may invalidate drafts, so a round may have drafted fewer than
+configured: what it really drafted is its depth. Steps without any draft are not listed: where there are some,
+positions lag behind the output. Histograms come dense (vLLM) or sparse as ``{count: steps}`` (AIPerf); their
+order is lost.
 """
 
 from __future__ import annotations

@@ -23,6 +23,13 @@ BAD_LINES = {
     "empty-object": (b"{}", ""),
 }
 
+#: What begins a line of each log format.
+MARKS = {
+    "sglang-log": "Decode batch, #queue-req: 1, ",
+    "vllm-log": "SpecDecoding metrics: ",
+    "llama-cpp-log": "draft acceptance = ",
+}
+
 
 @pytest.fixture
 def lines_of(lines_sample):
@@ -80,6 +87,15 @@ def test_a_hundred_megabyte_line(source):
     good = b'{"spec_correct_drafts_histogram": [1]}\n'
     imported = source.read(good + b"x" * 100_000_000 + b"\n" + good, "sglang-meta")
     assert requests(imported) == 2 and "95 MiB" in imported.problems[0].reason
+
+
+@pytest.mark.parametrize("filler", ["a", " ", "1", ",", "a ", "a: ", "(", "[", "\x1b[1"])
+def test_a_long_hostile_log_line_takes_no_longer_than_its_length(source, log_sample, filler):
+    """A megabyte of anything behind a line's mark is read in passing, not searched in circles."""
+    importer = recognise(log_sample)
+    line = MARKS[importer.name] + filler * (1_000_000 // len(filler)) + "\n"
+    imported = source.read(log_sample.read_text() + line, importer.name)
+    assert requests(imported) == requests(importer.read(log_sample)) and len(imported.problems) == 1
 
 
 def test_a_torn_list_keeps_the_items_before_the_tear(source, lines_sample, lines_of):

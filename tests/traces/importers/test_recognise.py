@@ -46,6 +46,15 @@ def test_unknown_files_say_why(tmp_path, content, reason):
     assert reason in Head(path).why_unknown()
 
 
+@pytest.mark.parametrize("before", [(1 << 20) - 10, 3 << 20])
+def test_a_log_is_known_by_a_line_far_into_it(log_sample, tmp_path, before):
+    """Start-up may print megabytes first, and a mark may lie across two reads."""
+    path = tmp_path / "x"
+    path.write_bytes(b"." * (before - 1) + b"\n" + log_sample.read_bytes())
+    found = recognise(path)
+    assert found is not None and found.name == log_sample.stem
+
+
 def test_a_first_line_of_nul_bytes_does_not_hide_the_format(source, sample):
     """A torn write at the top costs that line, not the file."""
     if sample.suffix == ".json":
