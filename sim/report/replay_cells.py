@@ -51,7 +51,7 @@ def columns(section: Section) -> list[Column]:
         Column("sw/\n1000", lambda row: number(row.switches_per_1000, 0), 5),
         Column("vs best\nstatic", lambda row: percent(row.vs_best_static), 0, versus_best_static),
         Column("\n95 % CI", interval, 1),
-        Column("gap\nclosed", lambda row: percent(row.gap_closed, 0), 2),
+        Column("gap\nclosed", gap_closed, 2),
         Column("vs no-\nspec", lambda row: percent(row.speedup_vs_no_spec, 0), 3, _versus_no_spec),
         Column("\nevidence", lambda row: row.evidence, 0, lambda row: row.evidence),
         Column("\ncover", _covered, 7),
@@ -98,6 +98,11 @@ def percent(value: float | None, digits: int = 1, *, sign: bool = True) -> str:
         return NOTHING
     rounded = round(100 * value, digits) + 0.0  # + 0.0 turns -0.0 into 0.0
     return f"{rounded:{'+' if sign and rounded else ''},.{digits}f}%"
+
+
+def gap_closed(row: ReplayRow) -> str:
+    """In percent; a loss beyond the whole gap says no more than that it is one."""
+    return "<-100%" if row.gap_closed is not None and row.gap_closed < -1 else percent(row.gap_closed, 0)
 
 
 def interval(row: ReplayRow) -> str:

@@ -8,7 +8,6 @@ from adaptive_depth.sim.report.replay_cells import clean, known
 AXIS = "speed against best static, %"
 #: A loss beyond this many times the span of the gains is cut off, so that the gains stay readable.
 _LOSS_SHOWN = 1.5
-_LONGEST_NAME = 26
 _POINTS_PER_LETTER = 5.1
 
 
@@ -38,10 +37,12 @@ def limits(rows: list[ReplayRow]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def short(name: str) -> str:
-    """A name as it stands beside a plot."""
+def short(name: str, letters: int) -> str:
+    """A name as it stands beside a plot: long ones lose their middle, for the ends tell names apart."""
     name = clean(name)
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+    if len(name) <= letters:
+        return name
+    return name[: letters // 2] + "…" + name[len(name) - (letters - letters // 2 - 1) :]
 
 
 def names_width(names: list[str]) -> float:

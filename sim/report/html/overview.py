@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_NAME_LETTERS = 44
+
 
 def overview_figure(name: str, members: list[Section], palette: Palette) -> str:
     """Dots: policies with their intervals. Diamonds: what needs the future. Empty where no policy ran."""
@@ -75,4 +77,4 @@ def _mark(axes: Axes, height: float, row: ReplayRow, palette: Palette) -> None:
 def _set_name(row: ReplayRow, members: list[Section]) -> str:
     """The set's name, with the cost where several are compared."""
     several = len({member.head.cost for member in members}) > 1
-    return short(f"{row.trace_set}, {row.cost}" if several else row.trace_set)
+    return short(f"{row.trace_set}, {row.cost}" if several else row.trace_set, _NAME_LETTERS)

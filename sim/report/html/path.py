@@ -26,6 +26,8 @@ def path_figure(name: str, path: RequestPath, pictures: SetPictures) -> str:
     depth, position = path.depth[rounds], path.position[rounds]
 
     def paint(figure: Figure) -> None:
+        from matplotlib.ticker import MaxNLocator
+
         axes = add_axes(figure, "output position", "drafts")
         end = _end(path)
         axes.step([*position, end], [*depth, depth[-1]], where="post", color=_DEPTH, linewidth=1.1)
@@ -39,9 +41,14 @@ def path_figure(name: str, path: RequestPath, pictures: SetPictures) -> str:
             markeredgecolor=PAPER,
             markeredgewidth=0.4,
         )
-        _window_band(axes, path, pictures, end)
+        if len(pictures.windows) > 1:
+            _window_band(axes, path, pictures, end)
         axes.set_xlim(position[0], end)
-        axes.set_ylim(-0.9, max(depth) + 0.5)
+        axes.set_ylim(
+            -0.9 if len(pictures.windows) > 1 else -0.4, max([*depth, *path.accepted[rounds], 2]) + 0.5
+        )
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
+        axes.yaxis.set_major_formatter(lambda drafts, _: f"{drafts:.0f}" if drafts >= 0 else "")
 
     return draw(name, (FULL_WIDTH, 150), paint, "Depth and accepted drafts along one request")
 
@@ -52,7 +59,7 @@ def path_keys(pictures: SetPictures) -> list[Key]:
     bands = [
         Key(window_style(index)[0], "band", f"window {window_name(window)}")
         for index, window in enumerate(pictures.windows)
-        if window in played
+        if window in played and len(pictures.windows) > 1
     ]
     return [Key("var(--ink)", "solid", "depth"), Key(_ACCEPTED, "dot", "accepted drafts"), *bands]
 

@@ -16,7 +16,7 @@ from adaptive_depth.sim.report.html.gain_axis import (
 )
 from adaptive_depth.sim.report.html.svg import HALF_WIDTH, add_axes, draw, legend
 from adaptive_depth.sim.report.html.theme import INK, MUTED, Key, Palette
-from adaptive_depth.sim.report.replay_cells import percent
+from adaptive_depth.sim.report.replay_cells import gap_closed, percent
 from adaptive_depth.sim.report.replay_sections import Section
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 #: Points right of the plot for the figures of each bar.
 _VALUES_WIDTH = 112
+_NAME_LETTERS = 24
 
 
 def regret_figure(name: str, section: Section, palette: Palette) -> str:
@@ -33,7 +34,7 @@ def regret_figure(name: str, section: Section, palette: Palette) -> str:
     bounds = [row for row in section.hindsight if has_gain(row)]
     if not rows:
         return ""
-    names = [short(row.policy) for row in rows]
+    names = [short(row.policy, _NAME_LETTERS) for row in rows]
 
     def paint(figure: Figure) -> None:
         axes = add_axes(figure, AXIS, "", left=names_width(names), right=_VALUES_WIDTH)
@@ -58,7 +59,7 @@ def _bar(axes: Axes, place: int, row: ReplayRow, furthest: float, colour: str) -
     axes.barh(place, gain(row), height=0.5, color=colour)
     ends = interval_ends(row)
     axes.plot(ends, [place] * len(ends), color=INK, linewidth=1.2)
-    closed = "" if row.gap_closed is None else f", {percent(row.gap_closed, 0)} of gap"
+    closed = "" if row.gap_closed is None else f", {gap_closed(row)} of gap"
     beside = axes.get_yaxis_transform()
     figures = percent(row.vs_best_static) + closed
     axes.text(1.02, place, figures, color=MUTED, transform=beside, va="center", fontsize=8)

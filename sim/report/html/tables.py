@@ -9,6 +9,7 @@ from adaptive_depth.sim.report.replay_cells import (
     Column,
     clean,
     columns,
+    gap_closed,
     interval,
     percent,
     versus_best_static,
@@ -77,6 +78,6 @@ def _summary_row(section: Section, anchor: str) -> str:
     if best is None:
         return f'<tr>{name}<td class="text unsupported" colspan="6">none could be replayed</td></tr>'
     gain = f'<td class="{versus_best_static(best)}">{percent(best.vs_best_static)}</td>'
-    figures = (interval(best), percent(best.gap_closed, 0), percent(best.speedup_vs_no_spec, 0))
+    figures = (interval(best), gap_closed(best), percent(best.speedup_vs_no_spec, 0))
     rest = "".join(f"<td>{figure}</td>" for figure in figures) + f"<td>{badge(best.evidence)}</td>"
     return f'<tr>{name}<td class="text">{escape(clean(best.policy))}</td>{gain}{rest}</tr>'
