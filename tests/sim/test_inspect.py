@@ -151,13 +151,12 @@ def test_verified_and_emitted_are_kept_apart():
 
 def test_unordered_rounds_have_no_correlation_and_only_the_prompt_as_context():
     """A histogram's made-up order enters no figure."""
-    header, block = rounds([5] * 60, [4, 0] * 30, ordered=False)
+    header, block = rounds([5] * 80, [4] * 80, ordered=False)
     found = inspect_blocks(header, [block]).findings
     assert found.statistics.autocorrelation_pooled is None
-    assert [(b.name, b.rounds) for b in found.by_context] == [("<8K", 60)]
-    _, block = rounds([5] * 80, [4] * 80)
+    assert [(b.name, b.rounds) for b in found.by_context] == [("<8K", 80)]
     bands = inspect_blocks(header.model_copy(update={"ordered": True}), [block]).findings.by_context
-    assert len(bands) == 2
+    assert [(b.name, b.rounds) for b in bands] == [("<8K", 39), ("8-32K", 41)]
 
 
 def test_intervals_weigh_rounds_where_drafts_are_counted():
@@ -169,7 +168,7 @@ def test_intervals_weigh_rounds_where_drafts_are_counted():
         start=np.array([0, 3]),
         time_s=np.array([0.0, 10, 20]),
         running=np.array([2, 2, 1], np.int32),
-        context=np.array([20000, 20000, -1]),
+        context=np.array([60000, 60000, -1]),
         depth=np.array([3, 3, -1], np.int32),
         accept_length=np.array([2.0, 3.0, np.nan]),
         accepted=np.array([10, 200, -1]),

@@ -205,6 +205,7 @@ BAD_ROWS = [
     ("dense", "probability_0", lambda v: [1.5, *v[1:]], "probability is outside 0..1"),
     ("dense", "looping", lambda v: [*v, True], "looping and accepted_0 differ in length"),
     ("dense", "context", lambda v: -2, "context is outside -1.."),
+    ("dense", "context", lambda v: 1 << 62, "context is outside -1.."),
     ("dense", "workload", lambda v: None, "workload is missing"),
     ("rounds", "accepted", lambda v: [-1, *v[1:]], "accepted is outside 0..127"),
     ("rounds", "accepted", lambda v: [2**31 - 1, *v[1:]], "accepted is outside 0..127"),
@@ -240,7 +241,7 @@ def test_a_bad_request_costs_only_itself(make_trace, same_blocks, path, kind, co
     write_trace(path, header, [block])
     rewrite(path, lambda t: set_item(t, column, 2, change(t.column(column)[2].as_py())))
     reader = TraceReader(path)
-    got = concat_blocks(list(reader.blocks(3)))
+    got = concat_blocks(list(reader.blocks(2)))
     same_blocks(got, select_requests(block, [0, 1, 3]))
     (problem,) = reader.problems
     assert (problem.row, problem.request_id) == (2, block.request_id[2])
@@ -262,6 +263,18 @@ def test_a_damaged_row_group_costs_only_itself(make_trace, same_blocks, path, mo
     same_blocks(got, select_requests(block, [0, 1, 2, 6, 7, 8]))
     (problem,) = reader.problems
     assert problem.row == -1 and problem.reason.startswith("rows 3..5 cannot be read: ")
+
+
+def test_text_that_is_not_utf8_costs_its_batch(make_trace, path):
+    """Another writer's broken text is named with its rows, and the other batches survive."""
+    header, block = make_trace("dense", requests=6)
+    write_trace(path, header, [block])
+    text = pa.array([b"a", b"b", b"c", b"\xff", b"e", b"f"], pa.binary()).view(pa.string())
+    rewrite(path, lambda t: t.set_column(0, "request_id", text))
+    reader = TraceReader(path)
+    (got,) = reader.blocks(3)
+    assert got.request_id == ("a", "b", "c")
+    assert [p.reason.split(":")[0] for p in reader.problems] == ["rows 3..5 cannot be read"]
 
 
 def test_problems_are_not_counted_twice(make_trace, path):
@@ -349,6 +362,15 @@ def test_a_column_of_another_type_is_refused(make_trace, path):
     write_trace(path, header, [block])
     rewrite(path, lambda t: t.set_column(3, "context", t.column("context").cast(pa.float64())))
     with pytest.raises(TraceFormatError, match="column 'context' is double, expected int64"):
+        TraceReader(path)
+
+
+def test_two_columns_of_one_name_are_refused(make_trace, path):
+    """Which of the two would count is not guessed."""
+    header, block = make_trace("dense")
+    write_trace(path, header, [block])
+    rewrite(path, lambda t: t.append_column("context", t.column("context")))
+    with pytest.raises(TraceFormatError, match="two columns have the same name"):
         TraceReader(path)
 
 
