@@ -56,8 +56,10 @@ def render(path: Path, header: TraceHeader, inspection: Inspection, problems: in
         summary, tables = _rounds_summary(findings), _rounds_tables(findings)
     else:
         summary, tables = _intervals_summary(findings), _intervals_tables(findings)
-    streams = "log streams" if header.kind == "intervals" else "requests"
-    counts = f"{inspection.requests:,} {streams}, {summary}" + (f", {problems} problems" if problems else "")
+    counts = (
+        f"{_count(inspection.requests, 'log stream' if header.kind == 'intervals' else 'request')}, {summary}"
+    )
+    counts += f"; {_count(problems, 'problem')}" if problems else ""
     return Group(_title(header), *_origin_lines(path, header), Text(counts), _side_by_side(tables), Text())
 
 
@@ -191,6 +193,10 @@ def _table(title: str, first: str, *rest: str) -> Table:
     for name in rest:
         table.add_column(name, justify="right")
     return table
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def _window(window: int) -> str:
