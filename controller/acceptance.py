@@ -19,13 +19,16 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from adaptive_depth.controller.drift_blend import DriftBlend
 from adaptive_depth.controller.hazard_pool import HazardPool
 from adaptive_depth.policies.types import BatchView, Candidates, RoundResult
 
 F32 = npt.NDArray[np.float32]
 
+#: Rounds gathered before the pool is worked out anew; the first few rounds are worth more than the delay costs.
+GATHER_ROUNDS, GATHER_ROWS, YOUNG_ROUNDS = 8, 256, 16
 #: Columns of a request's state before the 2·K position counts.
-SLOW_FAILED, SLOW_EXPECTED, FAST_FAILED, FAST_EXPECTED, EXCESS, COUNTS = range(6)
+SLOW_FAILED, SLOW_EXPECTED, FAST_FAILED, FAST_EXPECTED, SLOW_EXCESS, FAST_EXCESS, COUNTS = range(7)
 
 
 class SurvivalEstimator(Protocol):
@@ -55,9 +58,10 @@ class AcceptanceConfig:
     """
 
     slow_decay: float = 0.99
-    fast_decay: float = 0.90
-    slow_weight: float = 8.0
-    fast_weight: float = 8.0
+    fast_decay: float = 0.80
+    slow_weight: float = 16.0
+    fast_weight: float = 4.0
+    position_decay: float = 0.99
     position_weight: float = 30.0
     pool_decay: float = 0.9995
     pool_weight: float = 20.0
@@ -65,7 +69,7 @@ class AcceptanceConfig:
     optimism: float = 0.95
 
     def __post_init__(self) -> None:
-        for name in ("slow_decay", "fast_decay", "pool_decay", "optimism"):
+        for name in ("slow_decay", "fast_decay", "position_decay", "pool_decay", "optimism"):
             if not 0.0 < getattr(self, name) <= 1.0:
                 raise ValueError(f"{name} must be in (0, 1], got {getattr(self, name)}")
         for name in ("slow_weight", "fast_weight", "position_weight", "pool_weight"):
@@ -96,11 +100,14 @@ class AcceptanceEstimator:
             weight=cfg.pool_weight,
             decay=cfg.pool_decay,
         )
+        self._drift = DriftBlend()
+        self._gathered: list[tuple[npt.NDArray[Any], ...]] = []
+        self._rounds = 0
         self._fade, self._gain = self._tables()
         self._state = np.zeros((64, COUNTS + 2 * self._k_max), np.float32)
 
     def _tables(self) -> tuple[F32, F32]:
-        """Factor and addend of a request's state by outcome, row ``2·reached + rejected``, f32[2K+2, 5 + 2K].
+        """Factor and addend of a request's state by outcome, row ``2·reached + rejected``, f32[2K+2, 6 + 2K].
 
         A round that reached nothing (depth 0) changes nothing.
         """
@@ -109,6 +116,7 @@ class AcceptanceEstimator:
         position = np.arange(k)
         fade = np.full((2 * k + 2, COUNTS + 2 * k), cfg.slow_decay, np.float32)
         fade[:, FAST_FAILED : FAST_EXPECTED + 1] = cfg.fast_decay
+        fade[:, COUNTS:] = cfg.position_decay
         fade[:2] = 1.0
         gain = np.zeros_like(fade)
         gain[:, [SLOW_FAILED, FAST_FAILED]] = rejected
@@ -121,7 +129,7 @@ class AcceptanceEstimator:
         state = self._rows(batch.slot)
         k, weight = self._k_max, np.float32(self._config.position_weight)
         keep = self._pool.hazard[self._pool.band(batch.context)]
-        keep *= (state[:, EXCESS] + np.float32(1.0))[:, None, None] * -weight
+        keep *= self._frailty(state)[:, None, None] * -weight
         keep += weight
         np.maximum(keep, weight * np.float32(0.01), out=keep)
         keep += state[:, None, COUNTS : COUNTS + k]
@@ -132,17 +140,35 @@ class AcceptanceEstimator:
         """Learn from a round; rows of depth 0 teach nothing."""
         reached, rejected = result.reached(), result.accepted < result.depth
         state = self._rows(result.slot)
-        frailty = state[:, EXCESS] + np.float32(1.0)
         cell = self._pool.cell(result.context, self._window_index(result.window))
         expected = self._pool.expected_failures(cell, reached)
+        self._gather(cell, reached, rejected, expected, state[:, SLOW_EXCESS:COUNTS].copy())
         outcome = 2 * reached.astype(np.intp) + rejected
         state *= self._fade[outcome]
         state += self._gain[outcome]
         state[:, SLOW_EXPECTED] += expected
         state[:, FAST_EXPECTED] += expected
-        state[:, EXCESS] = self._excess(state)
+        self._judge(state)
         self._state[result.slot] = state
-        self._pool.add(cell, reached, rejected, frailty)
+
+    def _gather(self, *rows: npt.NDArray[Any]) -> None:
+        """Keep a round for the pool; work the pool out once enough has come together."""
+        self._gathered.append(rows)
+        self._rounds += 1
+        many = len(self._gathered) >= GATHER_ROUNDS or len(rows[0]) * len(self._gathered) >= GATHER_ROWS
+        if many or self._rounds <= YOUNG_ROUNDS:
+            self._pool_gathered()
+
+    def _pool_gathered(self) -> None:
+        if not self._gathered:
+            return
+        rounds = len(self._gathered)
+        cell, reached, rejected, expected, excess = (
+            np.concatenate(part) for part in zip(*self._gathered, strict=True)
+        )
+        self._gathered.clear()
+        self._pool.add(cell, reached, rejected, self._blend(excess), rounds)
+        self._drift.add(rejected, expected, excess, rounds)
 
     def forget(self, slots: npt.NDArray[Any]) -> None:
         """Drop these slots' requests; the pool keeps what they taught."""
@@ -150,7 +176,7 @@ class AcceptanceEstimator:
         self._state[known] = 0.0
 
     def _rows(self, slots: npt.NDArray[Any]) -> F32:
-        """The slots' state, ``[R, 5 + 2K]`` (a copy); makes room for slots not seen before."""
+        """The slots' state, ``[R, 6 + 2K]`` (a copy); makes room for slots not seen before."""
         try:
             return self._state[slots]
         except IndexError:
@@ -159,12 +185,20 @@ class AcceptanceEstimator:
             self._state = grown
             return self._state[slots]
 
-    def _excess(self, state: F32) -> F32:
-        """The request's frailty less 1, so that a new request's state is all zeros."""
+    def _frailty(self, state: F32) -> F32:
+        """How much more often than the pool each row is rejected, f32[R]; 1 for a new request."""
+        return self._blend(state[:, SLOW_EXCESS:COUNTS])
+
+    def _blend(self, excess: F32) -> F32:
+        return excess @ self._drift.weights + np.float32(1.0)
+
+    def _judge(self, state: F32) -> None:
+        """Write both memories' frailty less 1 into the state, so that a new request's state is all zeros."""
         slow_weight, fast_weight = np.float32(self._config.slow_weight), np.float32(self._config.fast_weight)
         slow = (state[:, SLOW_FAILED] + slow_weight) / (state[:, SLOW_EXPECTED] + slow_weight)
-        fast: F32 = (state[:, FAST_FAILED] + fast_weight * slow) / (state[:, FAST_EXPECTED] + fast_weight)
-        return fast - np.float32(1.0)
+        fast = (state[:, FAST_FAILED] + fast_weight * slow) / (state[:, FAST_EXPECTED] + fast_weight)
+        state[:, SLOW_EXCESS] = slow - np.float32(1.0)
+        state[:, FAST_EXCESS] = fast - np.float32(1.0)
 
     def _window_index(self, window: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Index of each row's window among the candidates; a window that is none counts as the nearest above."""
@@ -175,12 +209,21 @@ class AcceptanceEstimator:
 
     def state_dict(self) -> dict[str, Any]:
         """State as plain arrays; version 1."""
-        return {"version": 1, "requests": self._state.copy(), "pool": self._pool.state_dict()}
+        self._pool_gathered()
+        return {
+            "version": 1,
+            "requests": self._state.copy(),
+            "rounds": self._rounds,
+            "pool": self._pool.state_dict(),
+            "drift": self._drift.state_dict(),
+        }
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Restore :meth:`state_dict`'s value; another version or shape is a ValueError."""
         requests = np.asarray(state["requests"], np.float32)
         if state.get("version") != 1 or requests.ndim != 2 or requests.shape[1] != self._state.shape[1]:
             raise ValueError("acceptance state of another version or shape")
-        self._state = requests.copy()
+        self._gathered.clear()
+        self._state, self._rounds = requests.copy(), int(state["rounds"])
         self._pool.load_state(state["pool"])
+        self._drift.load_state(state["drift"])

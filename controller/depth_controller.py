@@ -184,6 +184,8 @@ class DepthController:
             raise ValueError("the estimator's survival is not a number")
         plan = self.rule.plan(batch, Estimates(survival, self._cost.cost))
         self._check(plan, batch)
+        if self._estimator is not None and (woken := plan.reason == Reason.WAKE).any():
+            self._estimator.forget(batch.slot[batch.spread(woken)])
         if self._forced is not None:
             plan.depth = np.full_like(plan.depth, self._forced)
             plan.reason = np.full_like(plan.reason, Reason.FORCED)

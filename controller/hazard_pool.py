@@ -18,10 +18,6 @@ I64 = npt.NDArray[np.int64]
 #: Upper edges of the context bands that are kept apart, in tokens.
 EDGES = np.array([8_192, 32_768, 131_072, 524_288])
 
-#: Rounds gathered before the hazard is worked out anew; the first few rounds are worth more than the delay costs.
-FLUSH_ROUNDS, FLUSH_ROWS, YOUNG_ROUNDS = 8, 256, 16
-
-
 class HazardPool:
     """Pooled hazard ``λ[band, window, position]``.
 
@@ -40,8 +36,6 @@ class HazardPool:
         self._prior, self._optimism, self._weight, self._decay = prior, optimism, weight, decay
         shape = (len(EDGES) + 1, windows, k_max)
         self._failures, self._exposure = np.zeros(shape), np.zeros(shape)
-        self._waiting: list[tuple[Any, ...]] = []
-        self._rounds = self._waiting_rows = 0
         self.hazard: F32 = np.empty(shape, np.float32)
         self._expected: F32 = np.zeros((*shape[:2], k_max + 1), np.float32)
         self._refresh()
@@ -58,31 +52,24 @@ class HazardPool:
         """What the pool expected of a chain that reached these positions, f32[R]."""
         return self._expected.reshape(-1, self._expected.shape[-1])[cell, reached]
 
-    def add(self, cell: I64, reached: npt.NDArray[Any], rejected: npt.NDArray[Any], frailty: F32) -> None:
-        """Add one round a row: positions reached (0..K), whether the last of them was a rejection, the frailty."""
-        self._waiting.append((cell, reached, rejected, frailty))
-        self._rounds += 1
-        self._waiting_rows += len(cell)
-        full = len(self._waiting) >= FLUSH_ROUNDS or self._waiting_rows >= FLUSH_ROWS
-        if full or self._rounds <= YOUNG_ROUNDS:
-            self.flush()
-
-    def flush(self) -> None:
-        """Work what is waiting into the hazard."""
-        if not self._waiting:
-            return
-        cell, reached, rejected, frailty = (np.concatenate(part) for part in zip(*self._waiting, strict=True))
+    def add(
+        self,
+        cell: npt.NDArray[Any],
+        reached: npt.NDArray[Any],
+        rejected: npt.NDArray[Any],
+        frailty: F32,
+        rounds: int,
+    ) -> None:
+        """Add ``rounds`` rounds of rows: positions reached (0..K), whether the last was a rejection, the frailty."""
         bands, windows, k_max = self._failures.shape
         width = k_max + 1
         at = cell * width + reached
         shape, size = (bands, windows, width), bands * windows * width
         failures = np.bincount(at, rejected, size).reshape(shape)[..., 1:]
         ended = np.bincount(at, frailty, size).reshape(shape)[..., :0:-1]
-        fade = self._decay ** len(self._waiting)
+        fade = self._decay**rounds
         self._failures = self._failures * fade + failures
         self._exposure = self._exposure * fade + np.cumsum(ended, axis=-1)[..., ::-1]
-        self._waiting.clear()
-        self._waiting_rows = 0
         self._refresh()
 
     def _refresh(self) -> None:
@@ -102,15 +89,12 @@ class HazardPool:
 
     def state_dict(self) -> dict[str, Any]:
         """Counts as plain arrays."""
-        self.flush()
-        return {"failures": self._failures.copy(), "exposure": self._exposure.copy(), "rounds": self._rounds}
+        return {"failures": self._failures.copy(), "exposure": self._exposure.copy()}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Restore :meth:`state_dict`'s value; a wrong shape is a ValueError."""
         failures, exposure = np.asarray(state["failures"], float), np.asarray(state["exposure"], float)
         if failures.shape != self._failures.shape or exposure.shape != self._exposure.shape:
             raise ValueError(f"pool state has shape {failures.shape}, expected {self._failures.shape}")
-        self._failures, self._exposure, self._rounds = failures.copy(), exposure.copy(), int(state["rounds"])
-        self._waiting.clear()
-        self._waiting_rows = 0
+        self._failures, self._exposure = failures.copy(), exposure.copy()
         self._refresh()

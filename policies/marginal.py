@@ -17,27 +17,37 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
 
+#: Probes that can be saved up for a follow-up.
+PROBES_SAVED = 16.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarginalConfig:
     """Parameters of :class:`Marginal`.
 
     ``switch_cost`` is the price of a change of depth, in rounds: a better depth is taken once the throughput given up by
     waiting adds up to it (ski rental), so a large advantage moves at once and a small one has to last.
-    ``probe_budget`` is the share of throughput spent on finding out, at depth 0, whether drafting pays again.
+    ``exit_cost`` is the same for going to depth 0: dearer, because nothing is learned there.
+    ``probe_budget`` is the share of time spent, at depth 0, on finding out whether drafting pays again: two thirds go to
+    regular probes, the rest is saved for following up a probe that was accepted. The first waits are shorter and
+    double, so a short lull costs little. ``wake_below``: drafting resumes once accepted probes in a row were this unlikely.
     """
 
     switch_cost: float = 0.05
-    probe_budget: float = 0.01
-    probe_wait_min: int = 4
+    exit_cost: float = 0.2
+    probe_budget: float = 0.018
+    wake_below: float = 0.01
     probe_wait_max: int = 256
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.switch_cost <= 100.0:
-            raise ValueError(f"switch_cost must be in [0, 100], got {self.switch_cost}")
-        if not 0.0 < self.probe_budget <= 1.0:
-            raise ValueError(f"probe_budget must be in (0, 1], got {self.probe_budget}")
-        if not 1 <= self.probe_wait_min <= self.probe_wait_max:
-            raise ValueError("probe_wait_min must be at least 1 and at most probe_wait_max")
+        for name in ("switch_cost", "exit_cost"):
+            if not 0.0 <= getattr(self, name) <= 100.0:
+                raise ValueError(f"{name} must be in [0, 100], got {getattr(self, name)}")
+        for name in ("probe_budget", "wake_below"):
+            if not 0.0 < getattr(self, name) <= 1.0:
+                raise ValueError(f"{name} must be in (0, 1], got {getattr(self, name)}")
+        if not 1 <= self.probe_wait_max <= 1_000_000:
+            raise ValueError(f"probe_wait_max must be in [1, 1000000], got {self.probe_wait_max}")
 
 
 @register("marginal", MarginalConfig)
@@ -56,9 +66,10 @@ class Marginal:
         self._config, self._candidates = config, candidates
         self._depths = candidates.depth_array
         self._zero = candidates.depths[0] == 0 and len(candidates.depths) > 1
-        self._groups = GroupState(
-            depth=candidates.start_index, regret=0.0, idle=0, wait=config.probe_wait_min
-        )
+        self._groups = GroupState(depth=candidates.start_index, regret=0.0, idle=0, wait=1, saved=0.0, likely=1.0, doubt=1.0)
+        self._switch_cost = np.full(len(self._depths), config.switch_cost)
+        if self._zero:
+            self._switch_cost[0] = config.exit_cost
 
     def plan(self, batch: BatchView, estimates: Estimates) -> Plan:
         """Choose depth per group and window per row."""
@@ -70,7 +81,7 @@ class Marginal:
         best_rate = rate.max(axis=1) if rate.shape[1] > 1 else rate[:, 0]
         chosen, reason = self._choose(batch.groups, best_rate)
         if self._zero:
-            self._probe(batch.groups, chosen, reason, seconds)
+            self._probe(batch, estimates.survival, chosen, reason, seconds)
         window = self._windows(batch, estimates, reads, tokens, seconds, rate, chosen)
         return Plan(self._depths[chosen], window, reason)
 
@@ -92,7 +103,7 @@ class Marginal:
         state, every = self._groups, np.arange(len(groups))
         current, best = state["depth"][groups], rate.argmax(axis=1)
         regret = state["regret"][groups] + rate[every, best] / rate[every, current] - 1.0
-        stay = (best == current) | (regret < self._config.switch_cost)
+        stay = (best == current) | (regret < self._switch_cost[best])
         chosen = np.where(stay, current, best)
         regret[best == chosen] = 0.0
         state["depth"][groups], state["regret"][groups] = chosen, regret
@@ -106,21 +117,43 @@ class Marginal:
             reason[(chosen == 0) & (current > 0)] = Reason.EXIT
         return reason
 
-    def _probe(self, groups: npt.NDArray[Any], chosen: I64, reason: npt.NDArray[np.uint8], seconds: F64) -> None:
-        """At depth 0 draft the shallowest chain now and then; the wait doubles up to what the budget allows."""
+    def _probe(
+        self,
+        batch: BatchView,
+        survival: npt.NDArray[Any],
+        chosen: I64,
+        reason: npt.NDArray[np.uint8],
+        seconds: F64,
+    ) -> None:
+        """At depth 0 draft the shallowest chain now and then, as often as the budget allows; wake on surprise."""
         asleep = np.flatnonzero(chosen == 0)
         if not len(asleep):
             return
-        state, cfg, who = self._groups, self._config, groups[asleep]
-        state["idle"][who] += 1
-        due = state["idle"][who] >= state["wait"][who]
-        extra = seconds[asleep, 0, 1] / seconds[asleep, 0, 0] - 1.0
-        longest = np.clip(extra / cfg.probe_budget, cfg.probe_wait_min, cfg.probe_wait_max).astype(np.int64)
-        awake = who[due]
-        state["idle"][awake] = 0
-        state["wait"][awake] = np.minimum(2 * state["wait"][awake], longest[due])
+        state, who = self._groups, batch.groups[asleep]
+        due = self._due(who, reason[asleep] == Reason.EXIT, seconds[asleep, 0, 1] / seconds[asleep, 0, 0] - 1.0)
+        none = batch.sum(np.log1p(-survival[:, 0, 0].astype(np.float64).clip(0.0, 0.999)))
+        state["likely"][who[due]] = -np.expm1(none[asleep[due]])
         chosen[asleep[due]] = 1
         reason[asleep[due]] = Reason.PROBE
+        woken = state["doubt"][who] < self._config.wake_below
+        chosen[asleep[woken]] = state["depth"][who[woken]] = max(self._candidates.start_index, 1)
+        reason[asleep[woken]] = Reason.WAKE
+        state["doubt"][who[woken]] = 1.0
+
+    def _due(self, who: npt.NDArray[Any], fresh: npt.NDArray[np.bool_], extra: F64) -> npt.NDArray[np.bool_]:
+        """Which sleeping groups probe now; ``extra`` is a probe's time over plain decoding, as a share of it."""
+        state, budget = self._groups, self._config.probe_budget
+        state["likely"][who[fresh]] = state["doubt"][who[fresh]] = 1.0  # rounds under way are no probes
+        longest = np.clip(extra / (budget * 2 / 3), 1, self._config.probe_wait_max)
+        idle = np.where(fresh, 0, state["idle"][who] + 1)
+        wait = np.minimum(np.where(fresh, 1, state["wait"][who]), longest)
+        saved = np.minimum(state["saved"][who] + budget / 3, PROBES_SAVED * extra)
+        regular = idle >= wait
+        follow = (state["doubt"][who] < 1.0) & (saved >= extra) & ~regular
+        due = regular | follow
+        state["idle"][who], state["wait"][who] = np.where(due, 0, idle), np.where(regular, 2 * wait, wait)
+        state["saved"][who] = saved - np.where(follow, extra, 0.0)
+        return due
 
     def _windows(
         self,
@@ -151,14 +184,14 @@ class Marginal:
         return windows[gain.argmax(axis=1)]
 
     def observe(self, result: RoundResult) -> None:
-        """An accepted probe shortens the wait for the next one."""
+        """Note how unlikely it was that a group's last drafts were accepted."""
         if not self._zero:
             return
         view = result.rows
-        accepted = view.sum(result.accepted.astype(np.int64)) > 0
-        woken = view.groups[accepted]
+        drafted, accepted = view.sum(result.depth.astype(np.int64)), view.sum(result.accepted.astype(np.int64))
         self._groups.reserve(view.groups)
-        self._groups["wait"][woken] = 1
+        tried, doubt = view.groups[drafted > 0], self._groups["doubt"]
+        doubt[tried] = np.where(accepted[drafted > 0] > 0, doubt[tried] * self._groups["likely"][tried], 1.0)
 
     def forget(self, slots: npt.NDArray[Any]) -> None:
         """Nothing is kept by request."""

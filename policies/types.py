@@ -37,6 +37,7 @@ class Reason(IntEnum):
     WARMUP = 6  # too little data to move
     FALLBACK = 7  # the controller failed and serves the static plan
     FORCED = 8  # an operator pinned the depth
+    WAKE = 9  # probes refuted what was believed of these requests: it is forgotten, drafting resumes
 
 
 @dataclass(frozen=True)
