@@ -25,8 +25,8 @@ from adaptive_depth.traces.validate import header_fault, shape_fault, value_faul
 SUFFIX = ".trace.parquet"
 HEADER_KEY = b"adaptive_depth.header"
 
-#: A row group closes when its arrays reach this many bytes or requests. Decoding one takes about ten times its
-#: bytes (Parquet widens int8 and adds levels), and that is all a reader ever holds.
+#: A row group closes when its arrays reach this many bytes or requests. Decoding one takes about ten times
+#: its bytes (Parquet widens int8 and adds levels), and that is all a reader ever holds.
 ROW_GROUP_BYTES = 8 << 20
 ROW_GROUP_REQUESTS = 4096
 
