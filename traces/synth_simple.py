@@ -77,7 +77,9 @@ def phases(
     Chains that cross into a phase meet its acceptance; after the last token the last phase goes on.
     """
     if not levels or min(tokens for tokens, _ in levels) < 1 or requests < 1 or not 1 <= k_max <= 127:
-        raise ConfigError("a simple trace needs a request, one token in each phase and a chain cap of 1..127")
+        raise ConfigError(
+            "a simple trace needs at least one request, a token in each phase and a cap of 1..127"
+        )
     hazards = [hazard_for_mean(mean, k_max) for _, mean in levels]
     by_token = np.repeat(hazards, [tokens for tokens, _ in levels])
     by_token = np.concatenate([by_token, np.full(k_max, hazards[-1])])
