@@ -28,7 +28,8 @@ F32 = npt.NDArray[np.float32]
 #: Rounds gathered before the pool is worked out anew; the first few rounds are worth more than the delay costs.
 GATHER_ROUNDS, GATHER_ROWS, YOUNG_ROUNDS = 8, 256, 16
 #: Columns of a request's state before the 2·K position counts.
-SLOW_FAILED, SLOW_EXPECTED, FAST_FAILED, FAST_EXPECTED, SLOW_EXCESS, FAST_EXCESS, COUNTS = range(7)
+#: failures, failures expected of the pool, and frailty, each for the slow and the fast memory.
+FAILED, EXPECTED, FRAILTY, COUNTS = slice(0, 2), slice(2, 4), slice(4, 6), 6
 
 
 class SurvivalEstimator(Protocol):
@@ -104,7 +105,9 @@ class AcceptanceEstimator:
         self._gathered: list[tuple[npt.NDArray[Any], ...]] = []
         self._rounds = 0
         self._fade, self._gain = self._tables()
-        self._state = np.zeros((64, COUNTS + 2 * self._k_max), np.float32)
+        self._new = np.zeros(COUNTS + 2 * self._k_max, np.float32)
+        self._new[FRAILTY] = 1.0
+        self._state = np.tile(self._new, (64, 1))
 
     def _tables(self) -> tuple[F32, F32]:
         """Factor and addend of a request's state by outcome, row ``2·reached + rejected``, f32[2K+2, 6 + 2K].
@@ -115,11 +118,11 @@ class AcceptanceEstimator:
         reached, rejected = np.divmod(np.arange(2 * k + 2)[:, None], 2)
         position = np.arange(k)
         fade = np.full((2 * k + 2, COUNTS + 2 * k), cfg.slow_decay, np.float32)
-        fade[:, FAST_FAILED : FAST_EXPECTED + 1] = cfg.fast_decay
+        fade[:, [1, 3]] = cfg.fast_decay
         fade[:, COUNTS:] = cfg.position_decay
         fade[:2] = 1.0
         gain = np.zeros_like(fade)
-        gain[:, [SLOW_FAILED, FAST_FAILED]] = rejected
+        gain[:, FAILED] = rejected
         gain[:, COUNTS : COUNTS + k] = position < reached - rejected
         gain[:, COUNTS + k :] = position < reached
         return fade, gain
@@ -129,7 +132,7 @@ class AcceptanceEstimator:
         state = self._rows(batch.slot)
         k, weight = self._k_max, np.float32(self._config.position_weight)
         keep = self._pool.hazard[self._pool.band(batch.context)]
-        keep *= self._frailty(state)[:, None, None] * -weight
+        keep *= (state[:, FRAILTY] @ self._drift.weights)[:, None, None] * -weight
         keep += weight
         np.maximum(keep, weight * np.float32(0.01), out=keep)
         keep += state[:, None, COUNTS : COUNTS + k]
@@ -142,12 +145,11 @@ class AcceptanceEstimator:
         state = self._rows(result.slot)
         cell = self._pool.cell(result.context, self._window_index(result.window))
         expected = self._pool.expected_failures(cell, reached)
-        self._gather(cell, reached, rejected, expected, state[:, SLOW_EXCESS:COUNTS].copy())
+        self._gather(cell, reached, rejected, expected, state[:, FRAILTY].copy())
         outcome = 2 * reached.astype(np.intp) + rejected
         state *= self._fade[outcome]
         state += self._gain[outcome]
-        state[:, SLOW_EXPECTED] += expected
-        state[:, FAST_EXPECTED] += expected
+        state[:, EXPECTED] += expected[:, None]
         self._judge(state)
         self._state[result.slot] = state
 
@@ -163,42 +165,36 @@ class AcceptanceEstimator:
         if not self._gathered:
             return
         rounds = len(self._gathered)
-        cell, reached, rejected, expected, excess = (
+        cell, reached, rejected, expected, frailty = (
             np.concatenate(part) for part in zip(*self._gathered, strict=True)
         )
         self._gathered.clear()
-        self._pool.add(cell, reached, rejected, self._blend(excess), rounds)
-        self._drift.add(rejected, expected, excess, rounds)
+        self._pool.add(cell, reached, rejected, frailty @ self._drift.weights, rounds)
+        self._drift.add(rejected, expected, frailty, rounds)
 
     def forget(self, slots: npt.NDArray[Any]) -> None:
         """Drop these slots' requests; the pool keeps what they taught."""
         known = slots[slots < len(self._state)]
-        self._state[known] = 0.0
+        self._state[known] = self._new
 
     def _rows(self, slots: npt.NDArray[Any]) -> F32:
         """The slots' state, ``[R, 6 + 2K]`` (a copy); makes room for slots not seen before."""
         try:
             return self._state[slots]
         except IndexError:
-            grown = np.zeros((max(int(slots.max()) + 1, 2 * len(self._state)), self._state.shape[1]), np.float32)
+            grown = np.zeros(
+                (max(int(slots.max()) + 1, 2 * len(self._state)), self._state.shape[1]), np.float32
+            )
             grown[: len(self._state)] = self._state
             self._state = grown
             return self._state[slots]
 
-    def _frailty(self, state: F32) -> F32:
-        """How much more often than the pool each row is rejected, f32[R]; 1 for a new request."""
-        return self._blend(state[:, SLOW_EXCESS:COUNTS])
-
-    def _blend(self, excess: F32) -> F32:
-        return excess @ self._drift.weights + np.float32(1.0)
-
     def _judge(self, state: F32) -> None:
-        """Write both memories' frailty less 1 into the state, so that a new request's state is all zeros."""
+        """Write both memories' frailty: how much more often than the pool expects this request is rejected."""
         slow_weight, fast_weight = np.float32(self._config.slow_weight), np.float32(self._config.fast_weight)
-        slow = (state[:, SLOW_FAILED] + slow_weight) / (state[:, SLOW_EXPECTED] + slow_weight)
-        fast = (state[:, FAST_FAILED] + fast_weight * slow) / (state[:, FAST_EXPECTED] + fast_weight)
-        state[:, SLOW_EXCESS] = slow - np.float32(1.0)
-        state[:, FAST_EXCESS] = fast - np.float32(1.0)
+        slow = (state[:, 0] + slow_weight) / (state[:, 2] + slow_weight)
+        state[:, 4] = slow
+        state[:, 5] = (state[:, 1] + fast_weight * slow) / (state[:, 3] + fast_weight)
 
     def _window_index(self, window: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Index of each row's window among the candidates; a window that is none counts as the nearest above."""

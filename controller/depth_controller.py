@@ -179,13 +179,10 @@ class DepthController:
 
     def _decide(self, batch: BatchView) -> Plan:
         survival = NO_SURVIVAL if self._estimator is None else self._estimator.survival(batch)
-        # One NaN spoils every position behind it, so the last one tells.
-        if survival.size and not survival[..., -1].min() >= 0.0:
-            raise ValueError("the estimator's survival is not a number")
         plan = self.rule.plan(batch, Estimates(survival, self._cost.cost))
         self._check(plan, batch)
-        if self._estimator is not None and (woken := plan.reason == Reason.WAKE).any():
-            self._estimator.forget(batch.slot[batch.spread(woken)])
+        if self._estimator is not None and plan.woken is not None:
+            self._estimator.forget(batch.slot[batch.spread(plan.woken)])
         if self._forced is not None:
             plan.depth = np.full_like(plan.depth, self._forced)
             plan.reason = np.full_like(plan.reason, Reason.FORCED)
@@ -197,7 +194,7 @@ class DepthController:
             raise ValueError("rule planned another number of groups or rows than it was asked for")
         if not self._allowed_depth[plan.depth].all():
             raise ValueError(f"rule planned a depth that is no tier: {plan.depth[:8]}")
-        windows = self.candidates.window_array
+        windows = self.candidates.windows
         known = plan.window == windows[0]
         for window in windows[1:]:
             known |= plan.window == window
@@ -205,11 +202,12 @@ class DepthController:
             raise ValueError(f"rule planned a window that is no candidate: {plan.window[:8]}")
 
     def _learn(self, result: RoundResult) -> None:
-        if (result.accepted > result.depth).any() or (result.accepted < 0).any():
+        # As unsigned bytes a negative count is above every depth.
+        if (result.accepted.view(np.uint8) > result.depth.view(np.uint8)).any():
             raise ValueError("a result accepts more than it drafted, or less than nothing")
         if self._cost.learns:
             load = group_load(result.rows, self.candidates.sink, result.window, self._cost.cost)
-            self._cost.observe(load, result.depth[result.rows.starts], result.seconds)
+            self._cost.observe(load, result.rows.first(result.depth), result.seconds)
         fresh = self._fresh(result)
         if fresh is not None:
             self._observed += 1
@@ -219,8 +217,11 @@ class DepthController:
 
     def _fresh(self, result: RoundResult) -> RoundResult | None:
         """The rows whose slot was not forgotten after the plan; ``None`` if there are none."""
-        self._reserve(result.slot)
-        alive = self._born[result.slot] <= result.plan_id
+        try:
+            alive = self._born[result.slot] <= result.plan_id
+        except IndexError:
+            self._reserve(result.slot)
+            alive = self._born[result.slot] <= result.plan_id
         if alive.all():
             return result if len(alive) else None
         self._stale += int((~alive).sum())

@@ -28,13 +28,13 @@ class DriftBlend:
         self._evidence = 0.0
         self.weights: F32 = np.array([0.5, 0.5], np.float32)
 
-    def add(self, rejected: npt.NDArray[Any], expected: F32, excess: F32, rounds: int) -> None:
+    def add(self, rejected: npt.NDArray[Any], expected: F32, frailty: F32, rounds: int) -> None:
         """Judge both memories by rows they had not seen.
 
         ``rejected[M]`` whether the chain was rejected, ``expected[M]`` rejections the pool expected up to where it got,
-        ``excess[M, 2]`` the memories' frailty less 1. Poisson log-likelihood of the fast over the slow one.
+        ``frailty[M, 2]`` what the two memories made of it. Poisson log-likelihood of the fast over the slow one.
         """
-        frailty = np.maximum(excess + np.float32(1.0), np.float32(0.01))
+        frailty = np.maximum(frailty, np.float32(0.01))
         gain = rejected * np.log(frailty[:, 1] / frailty[:, 0]) - expected * (frailty[:, 1] - frailty[:, 0])
         self._evidence = float(np.clip(self._evidence * FADE**rounds + gain.sum(), -MOST, MOST))
         self._weigh()

@@ -18,6 +18,7 @@ I64 = npt.NDArray[np.int64]
 #: Upper edges of the context bands that are kept apart, in tokens.
 EDGES = np.array([8_192, 32_768, 131_072, 524_288])
 
+
 class HazardPool:
     """Pooled hazard ``λ[band, window, position]``.
 
@@ -76,7 +77,9 @@ class HazardPool:
         failures, exposure, weight = self._failures.sum(axis=0), self._exposure.sum(axis=0), self._weight
         base = self._base(failures.sum(axis=0), exposure.sum(axis=0))
         by_window = (failures + weight * base) / (exposure + weight)
-        np.divide(self._failures + weight * by_window, self._exposure + weight, out=self.hazard, casting="same_kind")
+        np.divide(
+            self._failures + weight * by_window, self._exposure + weight, out=self.hazard, casting="same_kind"
+        )
         np.cumsum(self.hazard, axis=-1, out=self._expected[..., 1:])
 
     def _base(self, failures: F64, exposure: F64) -> F64:

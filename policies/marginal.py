@@ -12,13 +12,15 @@ import numpy.typing as npt
 from adaptive_depth.policies.group_state import GroupState
 from adaptive_depth.policies.registry import register
 from adaptive_depth.policies.types import BatchView, Candidates, Estimates, Load, Plan, Reason, RoundResult
+from adaptive_depth.policies.zero_exit import ZeroExit
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
 
-#: Probes that can be saved up for a follow-up.
-PROBES_SAVED = 16.0
+NO_WINDOW = np.empty(0, np.int32)
+#: Reason of a move by its sign, from -1 to 1.
+MOVES = np.array([Reason.SHALLOWER, Reason.HOLD, Reason.DEEPEN], np.uint8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +32,14 @@ class MarginalConfig:
     ``exit_cost`` is the same for going to depth 0: dearer, because nothing is learned there.
     ``probe_budget`` is the share of time spent, at depth 0, on finding out whether drafting pays again: two thirds go to
     regular probes, the rest is saved for following up a probe that was accepted. The first waits are shorter and
-    double, so a short lull costs little. ``wake_below``: drafting resumes once accepted probes in a row were this unlikely.
+    double, so a short lull costs little. ``wake_below``: drafting resumes once the probes make what is
+    believed this much less likely than good drafts.
     """
 
     switch_cost: float = 0.05
     exit_cost: float = 0.2
     probe_budget: float = 0.018
-    wake_below: float = 0.01
+    wake_below: float = 0.05
     probe_wait_max: int = 256
 
     def __post_init__(self) -> None:
@@ -65,25 +68,26 @@ class Marginal:
     def __init__(self, config: MarginalConfig, candidates: Candidates) -> None:
         self._config, self._candidates = config, candidates
         self._depths = candidates.depth_array
-        self._zero = candidates.depths[0] == 0 and len(candidates.depths) > 1
-        self._groups = GroupState(depth=candidates.start_index, regret=0.0, idle=0, wait=1, saved=0.0, likely=1.0, doubt=1.0)
+        self._groups = GroupState(depth=candidates.start_index, regret=0.0)
         self._switch_cost = np.full(len(self._depths), config.switch_cost)
-        if self._zero:
+        self._exit: ZeroExit | None = None
+        if candidates.depths[0] == 0 and len(candidates.depths) > 1:
             self._switch_cost[0] = config.exit_cost
+            self._exit = ZeroExit(config.probe_budget, config.probe_wait_max, config.wake_below)
 
     def plan(self, batch: BatchView, estimates: Estimates) -> Plan:
         """Choose depth per group and window per row."""
-        self._groups.reserve(batch.groups)
         reads = self._candidates.reads(batch.context)
         tokens = self._expected_tokens(estimates.survival)
         seconds = estimates.cost.seconds(self._load(batch, estimates, reads), self._depths)
         rate = batch.sum(tokens) / seconds
-        best_rate = rate.max(axis=1) if rate.shape[1] > 1 else rate[:, 0]
-        chosen, reason = self._choose(batch.groups, best_rate)
-        if self._zero:
-            self._probe(batch, estimates.survival, chosen, reason, seconds)
-        window = self._windows(batch, estimates, reads, tokens, seconds, rate, chosen)
-        return Plan(self._depths[chosen], window, reason)
+        groups, best_rate = batch.groups, rate.max(axis=1) if rate.shape[1] > 1 else rate[:, 0]
+        current, chosen = self._choose(groups, best_rate)
+        plan = Plan(self._depths[chosen], NO_WINDOW, MOVES[np.sign(chosen - current) + 1])
+        if self._exit is not None and not chosen.all():
+            chosen = self._sleep(self._exit, batch, estimates.survival, seconds, current, chosen, plan)
+        plan.window = self._windows(batch, estimates, reads, tokens, seconds, rate, chosen)
+        return plan
 
     def _expected_tokens(self, survival: npt.NDArray[Any]) -> F64:
         """Tokens a round is expected to commit, ``[R, W, D]``."""
@@ -98,62 +102,46 @@ class Marginal:
         total = batch.sum(reads)
         return Load(rows, context, total if estimates.cost.extend_windowed else context, total)
 
-    def _choose(self, groups: npt.NDArray[Any], rate: F64) -> tuple[I64, npt.NDArray[np.uint8]]:
-        """Index of the depth to run and why, ``[G]``; keeps the depth until the regret of staying is paid."""
-        state, every = self._groups, np.arange(len(groups))
-        current, best = state["depth"][groups], rate.argmax(axis=1)
-        regret = state["regret"][groups] + rate[every, best] / rate[every, current] - 1.0
-        stay = (best == current) | (regret < self._switch_cost[best])
+    def _choose(self, groups: npt.NDArray[Any], rate: F64) -> tuple[I64, I64]:
+        """Index of the depth so far and of the one to run, ``[G]``; it stays until the regret of staying is paid."""
+        state = self._groups
+        state.reserve(groups)
+        current, best, top = state["depth"][groups], rate.argmax(axis=1), rate.max(axis=1)
+        if not top.min() > 0.0:
+            raise ValueError("the expected rate of a round is no positive number")
+        row = np.arange(0, rate.size, rate.shape[1])
+        regret = state["regret"][groups] + top / rate.ravel()[row + current] - 1.0
+        stay = (best != current) & (regret < self._switch_cost[best])
         chosen = np.where(stay, current, best)
-        regret[best == chosen] = 0.0
-        state["depth"][groups], state["regret"][groups] = chosen, regret
-        return chosen, self._reasons(current, chosen)
+        state["depth"][groups], state["regret"][groups] = chosen, regret * stay
+        return current, chosen
 
-    def _reasons(self, current: I64, chosen: I64) -> npt.NDArray[np.uint8]:
-        reason = np.full(len(chosen), Reason.HOLD, np.uint8)
-        reason[chosen > current] = Reason.DEEPEN
-        reason[chosen < current] = Reason.SHALLOWER
-        if self._zero:
-            reason[(chosen == 0) & (current > 0)] = Reason.EXIT
-        return reason
-
-    def _probe(
+    def _sleep(
         self,
+        way_out: ZeroExit,
         batch: BatchView,
         survival: npt.NDArray[Any],
-        chosen: I64,
-        reason: npt.NDArray[np.uint8],
         seconds: F64,
-    ) -> None:
-        """At depth 0 draft the shallowest chain now and then, as often as the budget allows; wake on surprise."""
-        asleep = np.flatnonzero(chosen == 0)
-        if not len(asleep):
-            return
-        state, who = self._groups, batch.groups[asleep]
-        due = self._due(who, reason[asleep] == Reason.EXIT, seconds[asleep, 0, 1] / seconds[asleep, 0, 0] - 1.0)
-        none = batch.sum(np.log1p(-survival[:, 0, 0].astype(np.float64).clip(0.0, 0.999)))
-        state["likely"][who[due]] = -np.expm1(none[asleep[due]])
-        chosen[asleep[due]] = 1
-        reason[asleep[due]] = Reason.PROBE
-        woken = state["doubt"][who] < self._config.wake_below
-        chosen[asleep[woken]] = state["depth"][who[woken]] = max(self._candidates.start_index, 1)
-        reason[asleep[woken]] = Reason.WAKE
-        state["doubt"][who[woken]] = 1.0
-
-    def _due(self, who: npt.NDArray[Any], fresh: npt.NDArray[np.bool_], extra: F64) -> npt.NDArray[np.bool_]:
-        """Which sleeping groups probe now; ``extra`` is a probe's time over plain decoding, as a share of it."""
-        state, budget = self._groups, self._config.probe_budget
-        state["likely"][who[fresh]] = state["doubt"][who[fresh]] = 1.0  # rounds under way are no probes
-        longest = np.clip(extra / (budget * 2 / 3), 1, self._config.probe_wait_max)
-        idle = np.where(fresh, 0, state["idle"][who] + 1)
-        wait = np.minimum(np.where(fresh, 1, state["wait"][who]), longest)
-        saved = np.minimum(state["saved"][who] + budget / 3, PROBES_SAVED * extra)
-        regular = idle >= wait
-        follow = (state["doubt"][who] < 1.0) & (saved >= extra) & ~regular
-        due = regular | follow
-        state["idle"][who], state["wait"][who] = np.where(due, 0, idle), np.where(regular, 2 * wait, wait)
-        state["saved"][who] = saved - np.where(follow, extra, 0.0)
-        return due
+        current: I64,
+        chosen: I64,
+        plan: Plan,
+    ) -> I64:
+        """Let groups at depth 0 probe or wake: changes the plan, returns the depth indices."""
+        asleep = (chosen == 0).nonzero()[0]
+        who = batch.groups[asleep]
+        none = batch.sum(np.log1p(-np.minimum(survival[:, 0, 0], 0.999), dtype=np.float64))
+        extra = seconds[asleep, 0, 1] / seconds[asleep, 0, 0] - 1.0
+        probing, woken = way_out.decide(who, current[asleep] != 0, -np.expm1(none[asleep]), extra)
+        plan.reason[asleep[current[asleep] != 0]] = Reason.EXIT
+        plan.reason[asleep[probing]] = Reason.PROBE
+        chosen[asleep[probing]] = 1
+        if woken.any():
+            plan.woken = np.zeros(len(chosen), bool)
+            plan.woken[asleep[woken]] = True
+            plan.reason[plan.woken] = Reason.WAKE
+            chosen[plan.woken] = self._groups["depth"][who[woken]] = max(self._candidates.start_index, 1)
+        plan.depth = self._depths[chosen]
+        return chosen
 
     def _windows(
         self,
@@ -184,22 +172,28 @@ class Marginal:
         return windows[gain.argmax(axis=1)]
 
     def observe(self, result: RoundResult) -> None:
-        """Note how unlikely it was that a group's last drafts were accepted."""
-        if not self._zero:
+        """Take note of probes."""
+        if self._exit is None:
             return
         view = result.rows
-        drafted, accepted = view.sum(result.depth.astype(np.int64)), view.sum(result.accepted.astype(np.int64))
-        self._groups.reserve(view.groups)
-        tried, doubt = view.groups[drafted > 0], self._groups["doubt"]
-        doubt[tried] = np.where(accepted[drafted > 0] > 0, doubt[tried] * self._groups["likely"][tried], 1.0)
+        groups = view.groups
+        self._groups.reserve(groups)
+        depth = self._groups["depth"][groups]
+        if depth.all():
+            return
+        probed = (depth == 0) & (view.first(result.depth) > 0)
+        self._exit.observe(groups[probed], view.sum(result.accepted.astype(np.int64))[probed] > 0)
 
     def forget(self, slots: npt.NDArray[Any]) -> None:
         """Nothing is kept by request."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Depth, regret and probe timers by group."""
-        return {"version": 1, "groups": self._groups.state_dict()}
+        """Depth and regret by group, and the timers of depth 0."""
+        asleep = None if self._exit is None else self._exit.state_dict()
+        return {"version": 1, "groups": self._groups.state_dict(), "exit": asleep}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Restore :meth:`state_dict`'s value."""
         self._groups.load_state(state["groups"])
+        if self._exit is not None:
+            self._exit.load_state(state["exit"])

@@ -117,27 +117,33 @@ class BatchView:
     context: I64  # [R] committed tokens L
     generated: I64  # [R] output tokens so far
     features: F32 | None = None  # [R, F]
-    #: Set by the maker when every row is its own group, or all rows are one; saves finding out.
+    #: Every row is its own group; a maker who knows says so, and it is plain for a single row.
     one_row_each: bool = False
+
+    def __post_init__(self) -> None:
+        rows = len(self.slot)
+        self.one_row_each = self.one_row_each or rows <= 1
+        self._one_group = not self.one_row_each and bool(self.group[0] == self.group[rows - 1])
 
     @cached_property
     def starts(self) -> I64:
         """First row of each group, i64[G]."""
         if self.one_row_each:
             return np.arange(len(self.group), dtype=np.int64)
-        change = np.flatnonzero(self.group[1:] != self.group[:-1]) + 1
-        return np.concatenate([np.zeros(min(1, len(self.group)), np.int64), change])
+        return np.concatenate([[0], (self.group[1:] != self.group[:-1]).nonzero()[0] + 1])
 
-    @cached_property
+    @property
     def groups(self) -> I32:
         """Identity of each group present, i32[G]."""
-        return self.group if self.one_row_each else self.group[self.starts]
+        return self.first(self.group)
 
-    @cached_property
+    @property
     def rows_per_group(self) -> I64:
         """Requests in each group, i64[G]."""
         if self.one_row_each:
             return np.ones(len(self.group), np.int64)
+        if self._one_group:
+            return np.array([len(self.group)])
         return np.diff(self.starts, append=len(self.group))
 
     @cached_property
@@ -145,14 +151,22 @@ class BatchView:
         """For every row the index of its group among those present, i64[R]."""
         if self.one_row_each:
             return np.arange(len(self.group), dtype=np.int64)
+        if self._one_group:
+            return np.zeros(len(self.group), np.int64)
         return np.repeat(np.arange(len(self.starts)), self.rows_per_group)
+
+    def first(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The value of each group's first row: ``[R, ...]`` to ``[G, ...]``."""
+        if self.one_row_each:
+            return values
+        return values[:1] if self._one_group else values[self.starts]
 
     def sum(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Sum ``values[R, ...]`` over the rows of each group, ``[G, ...]``."""
         if self.one_row_each:
             return values
-        if len(self.starts) == 1:
-            return values.sum(axis=0, keepdims=True)
+        if self._one_group:
+            return np.add.reduce(values, axis=0, keepdims=True)
         return np.add.reduceat(values, self.starts, axis=0)
 
     def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -184,6 +198,7 @@ class Plan:
     window: I32  # [R]
     reason: U8  # [G]
     cap: I8 | None = None  # [R]; None: the group's depth
+    woken: Bool | None = None  # [G]; groups whose requests' past is refuted and shall be forgotten
     plan_id: int = -1  # stamped by the controller
 
     def row_depth(self, batch: BatchView) -> I8:
@@ -214,7 +229,9 @@ class RoundResult:
     def rows(self) -> BatchView:
         """The same rows as a batch view, for grouping sums."""
         if self._view is None:
-            self._view = BatchView(self.slot, self.group, self.context, self.context, one_row_each=self.one_row_each)
+            self._view = BatchView(
+                self.slot, self.group, self.context, self.context, one_row_each=self.one_row_each
+            )
         return self._view
 
     def reached(self) -> I8:
