@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shlex
 from pathlib import Path
@@ -35,9 +36,9 @@ CONFIGURATIONS = {
         INTERPRETED,
     ),
 }
-ADAPTIVE = (
-    '{"1": {"candidate_steps": [1, 3, 5], "warmup_batches": 2, "update_interval": 2, "ema_alpha": 0.6}}'
-)
+#: Thresholds that overlap, so that the stock rule moves up and down all the time.
+LIVELY = {"candidate_steps": [1, 2, 3, 5], "warmup_batches": 2, "update_interval": 2, "ema_alpha": 0.6}
+ADAPTIVE = json.dumps({"1": LIVELY | {"down_hysteresis": 0.25}})
 
 
 def pytest_collection_modifyitems(items):

@@ -15,11 +15,11 @@ def test_tokens_are_exact(recording):
 
 
 def test_feedback_is_late(recording):
-    """The first switch comes a round later than without overlap, on the same prompts and chains."""
+    """The first switch comes a round later than without overlap, on the same request and chains."""
     assert first_switch(recording("overlap")) == first_switch(recording("adaptive")) + 1
 
 
 def first_switch(run):
-    """Number of rounds before the verify width first changed."""
+    """Number of rounds before the verify width first changed; the first request runs alone."""
     widths = [len(batch["chains"][0]) for batch in run.batches]
     return next(i for i, width in enumerate(widths) if width != widths[0])

@@ -42,13 +42,17 @@ class Recording:
 
 
 def record(folder, model, *arguments, env=None, tokens=120, number=6):
-    """Start a server, let it answer :func:`prompts` as one batch, note everything, end it."""
+    """Start a server, let it answer :func:`prompts`, note everything, end it.
+
+    The first prompt runs alone, so that its rounds do not hang on arrival times; the rest are one batch.
+    """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     chains, log = folder / "chains.jsonl", folder / "server.log"
     chains.unlink(missing_ok=True)
     with Server(model, *arguments, log=log, env={"CPU_ENGINE_CHAINS": str(chains), **(env or {})}) as server:
-        answers = server.generate(prompts(number), tokens)
+        alone, *rest = prompts(number)
+        answers = server.generate([alone], tokens) + server.generate(rest, tokens)
         info, metrics = json.loads(server.get("/server_info")), server.get("/metrics")
     lines = chains.read_text().splitlines() if chains.exists() else []
     return Recording(
