@@ -11,7 +11,7 @@ from adaptive_depth.sim.replay_report import ReplayRow
 from adaptive_depth.sim.report.replay_sections import Section
 
 #: From this drop rank on, a column is an extra for wide screens.
-EXTRA = 9
+EXTRA = 10
 #: Stands where there is no figure.
 NOTHING = "—"
 Tone = Literal["", "good", "bad", "exact", "modelled", "unsupported"]
@@ -44,17 +44,17 @@ def columns(section: Section) -> list[Column]:
     shown = [
         Column("policy", lambda row: clean(row.policy)),
         Column("\ntok/s", lambda row: rate(row.tokens_per_second)),
-        Column("ms/\ntok", lambda row: number(row.ms_per_token), 8),
-        Column("\nAL", lambda row: number(row.accept_length), 6),
-        Column("mean\ndepth", lambda row: number(row.mean_depth)),
-        Column("\nwindows", windows_used, 4),
-        Column("sw/\n1000", lambda row: number(row.switches_per_1000, 0), 5),
+        Column("ms/\ntok", lambda row: number(row.ms_per_token), 9),
+        Column("\nAL", lambda row: number(row.accept_length), 7),
+        Column("mean\ndepth", lambda row: number(row.mean_depth), 2),
+        Column("\nwindows", windows_used, 5),
+        Column("sw/\n1000", lambda row: number(row.switches_per_1000, 0), 6),
         Column("vs best\nstatic", lambda row: percent(row.vs_best_static), 0, versus_best_static),
         Column("\n95 % CI", interval, 1),
-        Column("gap\nclosed", gap_closed, 2),
-        Column("vs no-\nspec", lambda row: percent(row.speedup_vs_no_spec, 0), 3, _versus_no_spec),
+        Column("gap\nclosed", gap_closed, 3),
+        Column("vs no-\nspec", lambda row: percent(row.speedup_vs_no_spec, 0), 4, _versus_no_spec),
         Column("\nevidence", lambda row: row.evidence, 0, lambda row: row.evidence),
-        Column("\ncover", _covered, 7),
+        Column("\ncover", _covered, 8),
         Column("vs per-\nrequest", lambda row: percent(row.vs_best_static_per_request), EXTRA),
         Column("vs clair-\nvoyant", lambda row: percent(row.vs_clairvoyant), EXTRA + 1),
     ]
@@ -108,6 +108,8 @@ def gap_closed(row: ReplayRow) -> str:
 def interval(row: ReplayRow) -> str:
     """The interval of ``vs_best_static`` in percent: ``+0.9..+1.8``."""
     if row.ci95 is None or known(row.ci95[0]) is None or known(row.ci95[1]) is None:
+        return NOTHING
+    if row.ci95 == (0.0, 0.0):  # the best static against itself
         return NOTHING
     return "..".join(percent(end).removesuffix("%") for end in row.ci95)
 

@@ -28,7 +28,7 @@ from adaptive_depth.sim.report.replay_sections import ORIGINS, Section, sections
 #: More sets than this, and a summary follows the tables.
 SETS_WITHOUT_SUMMARY = 6
 #: The name's column gives way to the figures down to this width.
-NARROWEST_NAME = 13
+NARROWEST_NAME = 16
 _STYLES = {
     "good": "green",
     "bad": "red",

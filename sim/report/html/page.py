@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
-from adaptive_depth.sim.replay_report import ReplayReport, SetPictures
+from adaptive_depth.sim.replay_report import ReplayReport, RequestPath, SetPictures
 from adaptive_depth.sim.report.html.acceptance import acceptance_figure
 from adaptive_depth.sim.report.html.overview import overview_figure
 from adaptive_depth.sim.report.html.path import ROUNDS_SHOWN, path_figure, path_keys
@@ -112,7 +112,7 @@ def _figures(section: Section, anchor: str, pictures: SetPictures | None, palett
         regret,
         _figure("Acceptance by position", acceptance),
         _figure("Cost of a round of one request", cost),
-        _paths(anchor, pictures),
+        _paths(section, anchor, pictures),
     ]
     return "".join(parts)
 
@@ -121,19 +121,29 @@ def _figure(title: str, content: str, kind: str = "") -> str:
     return f'<figure class="{kind}"><h3>{escape(title)}</h3>{content}</figure>' if content else ""
 
 
-def _paths(anchor: str, pictures: SetPictures) -> str:
-    """Depth over time, one strip a request."""
-    paths = [path for path in pictures.paths if path.position]
-    if not paths:
+def _paths(section: Section, anchor: str, pictures: SetPictures) -> str:
+    """Depth over time, one strip a request: the best policy's, and folded those of the others."""
+    strips = [
+        (path.policy, _strip(f"{anchor}-path-{index}", path, pictures))
+        for index, path in enumerate(pictures.paths)
+        if path.position
+    ]
+    if not strips:
         return ""
-    parts = [legend(path_keys(pictures))]
-    for index, path in enumerate(paths):
-        rounds = len(path.position)
-        shown = f"first {ROUNDS_SHOWN} of {rounds} rounds" if rounds > ROUNDS_SHOWN else f"{rounds} rounds"
-        caption = escape(clean(f"{path.policy} on request {path.request}, {shown}"))
-        svg = path_figure(f"{anchor}-path-{index}", path, pictures)
-        parts.append(f'<figcaption>{caption}</figcaption><div class="scroll">{svg}</div>')
-    return _figure("Depth over time", "".join(parts), "wide")
+    best = section.best_policy.policy if section.best_policy else strips[0][0]
+    first = [strip for policy, strip in strips if policy == best]
+    others = [strip for policy, strip in strips if policy != best]
+    content = legend(path_keys(pictures)) + "".join(first)
+    if others:
+        content += f"<details><summary>Other policies</summary>{''.join(others)}</details>"
+    return _figure("Depth over time", content, "wide")
+
+
+def _strip(name: str, path: RequestPath, pictures: SetPictures) -> str:
+    rounds = len(path.position)
+    shown = f"first {ROUNDS_SHOWN} of {rounds} rounds" if rounds > ROUNDS_SHOWN else f"{rounds} rounds"
+    caption = escape(clean(f"{path.policy} on request {path.request}, {shown}"))
+    return f'<figcaption>{caption}</figcaption><div class="scroll">{path_figure(name, path, pictures)}</div>'
 
 
 def _definitions() -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from adaptive_depth.sim.replay_report import RequestPath, SetPictures
 from adaptive_depth.sim.report.html.svg import FULL_WIDTH, add_axes, draw
-from adaptive_depth.sim.report.html.theme import INK, PAPER, Key, window_style
+from adaptive_depth.sim.report.html.theme import INK, Key, window_style
 from adaptive_depth.sim.report.replay_cells import window_name
 
 if TYPE_CHECKING:
@@ -31,16 +32,7 @@ def path_figure(name: str, path: RequestPath, pictures: SetPictures) -> str:
         axes = add_axes(figure, "output position", "drafts")
         end = _end(path)
         axes.step([*position, end], [*depth, depth[-1]], where="post", color=_DEPTH, linewidth=1.1)
-        axes.plot(
-            position,
-            path.accepted[rounds],
-            color=_ACCEPTED,
-            marker="o",
-            markersize=4,
-            linestyle="none",
-            markeredgecolor=PAPER,
-            markeredgewidth=0.4,
-        )
+        _dots(axes, position, path.accepted[rounds])
         if len(pictures.windows) > 1:
             _window_band(axes, path, pictures, end)
         axes.set_xlim(position[0], end)
@@ -51,6 +43,13 @@ def path_figure(name: str, path: RequestPath, pictures: SetPictures) -> str:
         axes.yaxis.set_major_formatter(lambda drafts, _: f"{drafts:.0f}" if drafts >= 0 else "")
 
     return draw(name, (FULL_WIDTH, 150), paint, "Depth and accepted drafts along one request")
+
+
+def _dots(axes: Axes, position: list[int], accepted: list[int]) -> None:
+    """Lines of no length with round ends: one path for all dots, a fraction of a marker each."""
+    x = [end for p in position for end in (p, p, math.nan)]
+    y = [end for a in accepted for end in (a, a, math.nan)]
+    axes.plot(x, y, color=_ACCEPTED, linewidth=3.6, solid_capstyle="round")
 
 
 def path_keys(pictures: SetPictures) -> list[Key]:

@@ -23,6 +23,7 @@ details.set { border: 1px solid var(--faint); border-radius: .5rem; margin: .8re
   background: var(--card); }
 details.set > summary { cursor: pointer; padding: .6rem .9rem; overflow-wrap: anywhere; }
 details.set > summary b { font-size: 1.05rem; margin-right: .4rem; }
+details details > summary { cursor: pointer; color: var(--muted); padding: .3rem 0; }
 details.set > div { padding: 0 .9rem .9rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .84rem; font-variant-numeric: tabular-nums; min-width: 100%; }
@@ -39,6 +40,7 @@ tbody tr:hover { background: var(--faint); }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 25rem), 1fr)); gap: 1rem; }
 figure { margin: 1rem 0 0; min-width: 0; } .wide { grid-column: 1 / -1; }
 figure svg { display: block; width: 100%; height: auto; } .wide svg { min-width: 46rem; }
+svg * { stroke-linejoin: round; stroke-linecap: butt; }
 svg text { font-family: "DejaVu Sans", Verdana, "Segoe UI", system-ui, sans-serif; }
 .legend { display: flex; flex-wrap: wrap; gap: .1rem .9rem; font-size: .8rem; color: var(--muted); }
 .key { display: inline-flex; align-items: center; gap: .35rem; overflow-wrap: anywhere; }

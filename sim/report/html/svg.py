@@ -75,6 +75,7 @@ def whole_ticks(axes: Axes) -> None:
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "figure.facecolor": "none",
+    "path.simplify": False,
     "axes.facecolor": "none",
     "text.parse_math": False,
     "font.family": ["DejaVu Sans"],
@@ -93,20 +94,48 @@ _STYLE: dict[Any, Any] = {
     "xtick.labelcolor": MUTED,
     "ytick.labelcolor": MUTED,
     "grid.color": FAINT,
-    "axes.unicode_minus": True,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
 }
+#: What a page does not need: the figure's own style and metadata, its font, rotations by nothing.
+_NEEDLESS = re.compile(
+    r"<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>"
+    r"| font-family: [^;\"]*;?| transform=\"rotate\(-0 [^)]*\)\"",
+    re.DOTALL,
+)
 _ID = re.compile(r' id="([^"]+)"')
 _REFERENCE = re.compile(r'(?:url\(#|href="#)([^)"]+)')
+_TAG = re.compile(r"<[^>]+>")
+_LONG_NUMBER = re.compile(r"\d+\.\d{2,}")
+_GROUP = re.compile(r"<g( [^>]*)?>|</g>")
 
 
 def _inline(document: str, size: tuple[float, float], label: str) -> str:
-    """The ``<svg>`` of a document, without what a page does not need: names of parts, fonts, fixed sizes."""
+    """The ``<svg>`` of a document as it stands in a page, about a third as long."""
     body = document[document.index(">", document.index("<svg")) + 1 :].replace("xlink:href", "href")
-    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
-    body = re.sub(r"font: (\S+) 'DejaVu Sans'[^;\"]*", r"font-size: \1", body)
+    body = _NEEDLESS.sub("", body)
     for stand_in, variable in VARIABLES.items():
         body = body.replace(stand_in, variable)
     used = set(_REFERENCE.findall(body))
-    body = _ID.sub(lambda match: match.group(0) if match.group(1) in used else "", body)
+    body = _ID.sub(lambda match: match.group() if match.group(1) in used else "", body)
+    body = _TAG.sub(lambda tag: _LONG_NUMBER.sub(_tenths, " ".join(tag.group().split())), body)
     head = f'<svg viewBox="0 0 {size[0]:g} {size[1]:g}" role="img" aria-label="{escape(clean(label))}">'
-    return head + re.sub(r"\n\s*", "\n", body).strip()
+    return head + re.sub(r"\n\s*", "", _without_idle_groups(body))
+
+
+def _tenths(number: re.Match[str]) -> str:
+    """A tenth of a point is finer than most screens."""
+    return f"{float(number.group()):.1f}".removesuffix(".0")
+
+
+def _without_idle_groups(body: str) -> str:
+    """Groups that carry no attribute change nothing."""
+    kept: list[bool] = []
+
+    def rewrite(tag: re.Match[str]) -> str:
+        if tag.group() == "</g>":
+            return "</g>" if kept.pop() else ""
+        kept.append(tag.group(1) is not None)
+        return tag.group() if kept[-1] else ""
+
+    return _GROUP.sub(rewrite, body)

@@ -162,6 +162,15 @@ def test_long_requests_stay_small(make_set, make_pictures, write):
     assert text.count("first 240 of 1050 rounds") == 3
 
 
+def test_the_best_policy_is_drawn_first(make_set, make_pictures, write):
+    """The fastest policy's requests are in sight; those of the others are folded away."""
+    picture = make_pictures()
+    others = [dataclasses.replace(path, policy="sglang-ema") for path in picture.paths]
+    text = write(ReplayReport(make_set(), [dataclasses.replace(picture, paths=others + picture.paths)]))
+    best, folded = text.index("marginal on request"), text.index("sglang-ema on request")
+    assert best < text.index("<summary>Other policies</summary>") < folded
+
+
 def test_many_sets_start_folded(make_row, write):
     """Up to three sets are unfolded; of more, none."""
     rows = [make_row("marginal", 101.0, trace_set=f"set-{index}") for index in range(4)]
