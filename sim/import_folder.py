@@ -124,6 +124,8 @@ def _import_file(
     if importer is None:
         _tell(report, notice, Problem(path, 0, reason), skipped=True)
         return
+    if importer.belongs_to(path) is not None:
+        return
     before = report.problems
     found = _spool(
         path, importer, scratch / str(len(report.sets)), lambda p: _tell(report, notice, p), progress

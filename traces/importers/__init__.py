@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from adaptive_depth.traces.importers import (
+    decision_log,
     dflash,
     llama_cpp_log,
     ltd,
@@ -26,6 +27,7 @@ from adaptive_depth.traces.importers.head import Head
 __all__ = ["IMPORTERS", "Head", "Imported", "Importer", "Item", "Piece", "Problem", "Progress", "recognise"]
 
 IMPORTERS: tuple[Importer, ...] = (
+    decision_log.IMPORTER,
     specdecode_bench.IMPORTER,
     spec_bench.IMPORTER,
     ltd.IMPORTER,
@@ -36,7 +38,6 @@ IMPORTERS: tuple[Importer, ...] = (
     sglang_log.IMPORTER,
     vllm_log.IMPORTER,
     llama_cpp_log.IMPORTER,
-    # The decision log of a live server (JSON Lines) joins here, ahead of the logs.
 )
 
 

@@ -61,12 +61,14 @@ class Importer:
 
     >>> from adaptive_depth.traces.importers import IMPORTERS
     >>> [importer.name for importer in IMPORTERS][:2]
-    ['specdecode-bench', 'spec-bench']
+    ['decision-log', 'specdecode-bench']
     """
 
     name: str
     matches: Callable[[Head], bool]
     convert: Callable[[Path, Progress], Iterator[Item]]
+    #: The other file whose import takes this one in, where a format spreads over several.
+    belongs_to: Callable[[Path], Path | None] = lambda path: None
 
     def stream(self, path: Path, progress: Progress | None = None) -> Iterator[Item]:
         """Yield pieces and problems as they are found; an unreadable file is a problem, not an error."""

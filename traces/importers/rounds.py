@@ -29,8 +29,9 @@ class Rounds:
     stop_reason: str = "unknown"
     context: int = UNKNOWN
     depth: I64 | int = UNKNOWN
+    window: I64 | int = 0
     seconds: F64 | float = float("nan")
-    batch: int = UNKNOWN
+    batch: I64 | int = UNKNOWN
 
 
 def commit(accepted: I64, output_tokens: int | None, turns: int = 1) -> tuple[I64, I64, int]:
@@ -103,7 +104,7 @@ def _block(requests: list[Rounds]) -> RoundsBlock:
         start=offsets([len(r.accepted) for r in requests]),
         position=_flat([r.position for r in requests]),
         depth=_spread(requests, "depth"),
-        window=np.zeros(sum(len(r.accepted) for r in requests), np.int32),
+        window=_spread(requests, "window"),
         accepted=_flat([r.accepted for r in requests]),
         emitted=_flat([r.emitted for r in requests]),
         seconds=np.concatenate([np.broadcast_to(r.seconds, len(r.accepted)) for r in requests]).astype(
@@ -111,10 +112,6 @@ def _block(requests: list[Rounds]) -> RoundsBlock:
         ),
         batch=_spread(requests, "batch"),
     )
-
-
-def _seconds(request: Rounds) -> F64:
-    return np.broadcast_to(np.asarray(request.seconds, np.float64), len(request.accepted))
 
 
 def _flat(parts: list[I64]) -> I32:
