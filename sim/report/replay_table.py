@@ -125,23 +125,21 @@ def _add_rows(
 def _print_summary(by_origin: dict[str, list[Section]], console: Console) -> None:
     console.print(Text("Best policy of each set", "bold"))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in ("\nset", "\norigin", "\ncost", "best\npolicy"):
+    for heading in ("\nset", "\ncost", "best\npolicy"):
         table.add_column(heading, overflow="fold")
     for heading in ("vs best\nstatic", "\n95 % CI", "\nevidence"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for section in [section for members in by_origin.values() for section in members]:
-        table.add_row(*_summary_cells(section))
+    for origin, members in by_origin.items():
+        table.add_row(Text(clean(origin), _STYLES.get(origin, "")))
+        for section in members:
+            table.add_row(*_summary_cells(section))
     console.print(table)
     console.print()
 
 
 def _summary_cells(section: Section) -> list[Text]:
     head, best = section.head, section.best_policy
-    name = [
-        Text(clean(head.trace_set)),
-        Text(head.origin, _STYLES.get(head.origin, "")),
-        Text(clean(head.cost)),
-    ]
+    name = [Text(f"  {clean(head.trace_set)}"), Text(clean(head.cost))]
     if best is None:
         return [*name, Text("none could be replayed", "red")]
     gain = Text(percent(best.vs_best_static), _STYLES.get(versus_best_static(best), ""))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from adaptive_depth.sim.replay_report import ReplayRow
 from adaptive_depth.sim.report.replay_cells import clean, known
 
@@ -27,12 +29,17 @@ def has_gain(row: ReplayRow) -> bool:
     return bool(known(row.vs_best_static)) or (row.role != "hindsight" and row.vs_best_static == 0)
 
 
-def limits(rows: list[ReplayRow]) -> tuple[float, float]:
-    """The span of the axis in percent: every gain, and losses as far as they leave the gains readable."""
-    ends = [end for row in rows if row.role != "hindsight" for end in interval_ends(row)]
-    gains = [gain(row) for row in rows]
-    high = max([*gains, *ends, 1.0])
-    low = max(min([*gains, *ends, -0.2 * high]), -_LOSS_SHOWN * high)
+def limits(rows: list[ReplayRow], reach: float = math.inf) -> tuple[float, float]:
+    """The span of the axis in percent: every gain, and losses as far as they leave the gains readable.
+
+    A bound that needs the future counts only up to ``reach`` times the policies' own span beyond them.
+    """
+    policies = [row for row in rows if row.role != "hindsight"]
+    own = [0.0, 1.0, *map(gain, policies), *(end for row in policies for end in interval_ends(row))]
+    bounds = [gain(row) for row in rows if row.role == "hindsight"]
+    low = max(min([*own, *bounds]), -_LOSS_SHOWN * max([*own, *bounds]))
+    furthest = max(own) + reach * (max(own) - low)
+    high = max([*own, *(bound for bound in bounds if bound <= furthest)])
     margin = 0.04 * (high - low)
     return low - margin, high + margin
 

@@ -15,7 +15,8 @@ from adaptive_depth.sim.report.html.gain_axis import (
     short,
 )
 from adaptive_depth.sim.report.html.svg import FULL_WIDTH, add_axes, draw, legend
-from adaptive_depth.sim.report.html.theme import INK, PAPER, Palette
+from adaptive_depth.sim.report.html.theme import INK, MUTED, PAPER, Palette
+from adaptive_depth.sim.report.replay_cells import percent
 from adaptive_depth.sim.report.replay_sections import Section
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NAME_LETTERS = 44
+#: A bound further off than this many times the span of the policies is an arrow with its figure.
+_REACH = 0.6
 
 
 def overview_figure(name: str, members: list[Section], palette: Palette) -> str:
@@ -34,8 +37,8 @@ def overview_figure(name: str, members: list[Section], palette: Palette) -> str:
     policies = list(dict.fromkeys(row.policy for rows in lines for row in rows if row.role == "policy"))
 
     def paint(figure: Figure) -> None:
-        axes = add_axes(figure, AXIS, "", left=names_width(names), right=14)
-        axes.set_xlim(*limits([row for rows in lines for row in rows]))
+        axes = add_axes(figure, AXIS, "", left=names_width(names), right=44)
+        axes.set_xlim(*limits([row for rows in lines for row in rows], _REACH))
         axes.axvline(0, color=INK, linewidth=0.8)
         for place, rows in enumerate(lines):
             for row in rows:
@@ -60,18 +63,18 @@ def _offset(row: ReplayRow, policies: list[str]) -> float:
 
 
 def _mark(axes: Axes, height: float, row: ReplayRow, palette: Palette) -> None:
-    key, low = palette.key(row), axes.get_xlim()[0]
-    ends = interval_ends(row) if row.role == "policy" else []
-    axes.plot(ends, [height] * len(ends), color=key.colour, linewidth=1.2, alpha=0.6)
-    marker = "<" if gain(row) < low else "D" if row.role == "hindsight" else "o"
-    size = 5.0 if row.role == "hindsight" else 6.5
-    style: dict[str, Any] = {
-        "color": key.colour,
-        "markeredgecolor": PAPER,
-        "markersize": size,
-        "clip_on": False,
-    }
-    axes.plot([max(gain(row), low)], [height], marker=marker, linestyle="none", **style)
+    """A row's mark, or an arrow at the end of the axis that it lies beyond."""
+    colour, (low, high) = palette.key(row).colour, axes.get_xlim()
+    future = row.role == "hindsight"
+    ends = [] if future else interval_ends(row)
+    axes.plot(ends, [height] * len(ends), color=colour, linewidth=1.2, alpha=0.6)
+    marker = "<" if gain(row) < low else ">" if gain(row) > high else "D" if future else "o"
+    style: dict[str, Any] = {"markeredgecolor": PAPER, "markersize": 5.0 if future else 6.5, "clip_on": False}
+    place = min(max(gain(row), low), high)
+    axes.plot([place], [height], color=colour, marker=marker, linestyle="none", **style)
+    if marker == ">":
+        words: dict[str, Any] = {"color": MUTED, "fontsize": 8, "va": "center", "textcoords": "offset points"}
+        axes.annotate(percent(row.vs_best_static, 0), (place, height), (7, 0), **words)
 
 
 def _set_name(row: ReplayRow, members: list[Section]) -> str:

@@ -71,7 +71,7 @@ def _summary(by_origin: dict[str, list[Section]], anchors: dict[int, str], palet
     charts = []
     for origin, members in by_origin.items():
         if figure := overview_figure(f"overview-{origin}", members, palette):
-            meaning = "gain over the best static depth, with 95 % intervals; arrow: a loss beyond the axis"
+            meaning = "gain over the best static depth, with 95 % intervals; arrow: beyond the axis"
             caption = f"{badge(origin)} {meaning}"
             content = f'<figcaption>{caption}</figcaption><div class="scroll">{figure}</div>'
             charts.append(f'<figure class="wide">{content}</figure>')
