@@ -58,11 +58,12 @@ def columns(section: Section) -> list[Column]:
         Column("vs per-\nrequest", lambda row: percent(row.vs_best_static_per_request), EXTRA),
         Column("vs clair-\nvoyant", lambda row: percent(row.vs_clairvoyant), EXTRA + 1),
     ]
-    if len(windows(section)) <= 1:
-        shown = [column for column in shown if column.text is not windows_used]
+    needless = [windows_used] if len(windows(section)) <= 1 else []
     if all(row.coverage == 1 for row in section.rows if row.evidence != "unsupported"):
-        shown = [column for column in shown if column.text is not _covered]
-    return shown
+        needless.append(_covered)
+    return [
+        c for c in shown if c.text not in needless and any(c.text(row) != NOTHING for row in section.rows)
+    ]
 
 
 def column_title(column: Column) -> str:
@@ -152,25 +153,29 @@ def facts(section: Section) -> list[str]:
         f"context {token_count(head.context)}",
         f"batch {head.batch}",
         f"lag {'/'.join(map(str, lags))}",
-        f"{max(row.requests for row in rows):,} requests",
-        f"{max(row.tokens for row in rows):,} tokens",
+        *_counted(max(row.requests for row in rows), "request"),
+        *_counted(max(row.tokens for row in rows), "token"),
         *([f"window {used}"] if used else []),
     ]
 
 
+def _counted(count: int, what: str) -> list[str]:
+    return [f"{count:,} {what}{'' if count == 1 else 's'}"] if count else []
+
+
 def notes(section: Section) -> list[str]:
     """One line for every remark, naming the rows it holds for."""
-    said: dict[str, list[str]] = {}
+    said: dict[str, list[ReplayRow]] = {}
     for row in section.rows:
         remark = row.note or ("the trace cannot tell" if row.evidence == "unsupported" else "")
         if remark:
-            label = f"{row.policy} (unsupported)" if row.evidence == "unsupported" else row.policy
-            said.setdefault(remark, []).append(label)
-    rows = len(section.rows)
-    return [
-        clean(f"{'all rows' if len(names) == rows else ', '.join(names)}: {remark}")
-        for remark, names in said.items()
-    ]
+            said.setdefault(remark, []).append(row)
+    replayed = [row for row in section.rows if row.evidence != "unsupported"]
+    return [clean(f"{_those(rows, section.rows, replayed)}: {remark}") for remark, rows in said.items()]
+
+
+def _those(rows: list[ReplayRow], every: list[ReplayRow], replayed: list[ReplayRow]) -> str:
+    return "all rows" if rows in (every, replayed) else ", ".join(row.policy for row in rows)
 
 
 def _covered(row: ReplayRow) -> str:

@@ -113,7 +113,7 @@ def test_origins_and_evidence_are_labelled(text):
     assert headings == sorted(headings)
     assert "nem-1m-ruler synthetic marginal +5.3% vs best static" in page.text
     assert "generated to match published tables, NOT measured" in page.text
-    assert "unsupported" in page.text and "static:9@4032 (unsupported): deeper than recorded (7)" in page.text
+    assert "unsupported" in page.text and "static:9@4032: deeper than recorded (7)" in page.text
 
 
 def test_names_from_files_are_only_text(make_set, make_pictures, write):

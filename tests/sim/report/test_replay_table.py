@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from io import StringIO
 
@@ -34,7 +35,7 @@ clairvoyant      120.0  8.33 2.61  2.70 4032 97%   84  +20.0% +19.6..+20.5  +100
 best static per  103.0  9.71 2.61  2.70 4032 97%   84   +3.0%   +2.6..+3.5   +15%  +158%       exact
 request
 best static      100.0 10.00 2.61  3.00     4032    0    0.0%   -0.4..+0.5     0%  +150%       exact
-  static:9@4032 (unsupported): deeper than recorded (7)
+  static:9@4032: deeper than recorded (7)
 
 vs best static: speed against the one depth and window fastest in hindsight; CI over requests
 gap closed: share of the way from best static to the clairvoyant, which knows the future
@@ -116,6 +117,23 @@ def test_figures_that_say_nothing_are_left_out(make_row):
     assert re.search(r"0\.0% +— +0%", printed(ReplayReport([itself, make_row("bandit", 91.0)])))
     lost = printed(ReplayReport([make_row("bandit", 79.9), make_row("ema", 80.1)]))
     assert "<-100%" in lost and " -100%" in lost
+
+
+def test_remarks_name_their_rows_once(make_set, make_row):
+    """A remark on every row that could be replayed is one on all rows; otherwise it names its rows."""
+    rows = [dataclasses.replace(row, note=row.note or "priced at 1K") for row in make_set()]
+    text = printed(ReplayReport(rows))
+    assert "  all rows: priced at 1K\n  static:9@4032: deeper than recorded (7)\n" in text
+    some = [make_row("a", 1.0, note="n"), make_row("b", 1.0, note="n"), make_row("c", 1.0)]
+    assert "\n  a, b: n\n" in printed(ReplayReport(some))
+
+
+def test_a_log_without_rounds_is_a_short_table(make_row):
+    """Where nothing could be replayed, columns without a figure are left out."""
+    row = make_row("marginal", None, requests=1, tokens=0)
+    text = printed(ReplayReport([row]))
+    assert "\npolicy      evidence\nmarginal unsupported\n  all rows: the trace cannot tell\n" in text
+    assert "lag 2, 1 request\n" in text
 
 
 def test_partial_coverage_is_shown(make_row):
