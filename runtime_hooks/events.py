@@ -40,7 +40,7 @@ class RowEvent(NamedTuple):
     cap: int
     #: Drafts that verification accepted, without the bonus token.
     accepted: int
-    #: Tokens the request really kept: accepted + 1, less what a stop condition or a grammar cut; 0 where stale.
+    #: Tokens the request kept: accepted + 1, less what a stop or a grammar cut; 0 where stale.
     emitted: int
     #: The request ended with this round.
     finished: bool
@@ -52,8 +52,8 @@ class RowEvent(NamedTuple):
 class StageSeconds:
     """Where a round's time went; NaN where it was not measured.
 
-    ``round`` runs from the previous result to this one (its pace); without a steady predecessor from launch to
-    result. The stages are wall time on a CPU, GPU time between events on CUDA.
+    ``round`` runs from the previous result to this one (its pace); without a steady predecessor from launch
+    to result. The stages are wall time on a CPU, GPU time between events on CUDA.
     """
 
     draft: float = NAN
@@ -68,8 +68,9 @@ class StageSeconds:
 class RoundEvent:
     """A round as planned and as it turned out.
 
-    ``planned`` and ``observed`` number the calls of the controller (plans, observations, forgettings) in the order
-    they were made, so that a log of events can be fed to a fresh controller in that order.
+    ``planned`` and ``observed`` number the calls of the controller (plans, observations, forgettings) in the
+    order they were made, so that a log of events can be fed to a fresh controller in that order. Its result had
+    the rows that are not stale; where all are, it got none.
     """
 
     plan_id: int

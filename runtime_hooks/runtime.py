@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from adaptive_depth.controller.depth_controller import DepthController
+from adaptive_depth.runtime_hooks.boundary import attempt
 from adaptive_depth.runtime_hooks.events import ControlEvent, Event, FaultEvent, RoundEvent, Sink, StartEvent
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 #: Faults of the hooks after which the plugin stays static.
@@ -68,6 +70,7 @@ class AdaptiveRuntime:
     """
 
     def __init__(self, controller: DepthController, start: StartEvent, max_faults: int = MAX_FAULTS) -> None:
+        """Serve ``controller``; after ``max_faults`` faults of the hooks the static depth stays."""
         self.controller, self.start = controller, start
         self.sinks: list[Sink] = []
         self.counts = Counts()
@@ -76,12 +79,18 @@ class AdaptiveRuntime:
         self.last_error = ""
         self.last_round: RoundEvent | None = None
         self._max_faults = max_faults
+        self._recent_faults = 0
         self._order = 0
+
+    @property
+    def tripped(self) -> bool:
+        """Too many faults of the hooks: they keep out of the way until an operator turns them on again."""
+        return self._recent_faults >= self._max_faults
 
     @property
     def disabled(self) -> bool:
         """Adapting is off: too many faults, or an operator said so."""
-        return self.counts.faults >= self._max_faults or self.controller.snapshot().disabled
+        return self.tripped or self.controller.snapshot().disabled
 
     def next_order(self) -> int:
         """Number of the controller call about to be made."""
@@ -110,17 +119,18 @@ class AdaptiveRuntime:
         """Turn adapting off (the static plan is served) or on again, which clears past faults."""
         self.controller.enable(on)
         if on:
-            self.counts.faults = 0
+            self._recent_faults = 0
         self.emit(ControlEvent(time.time(), "enable", on, self.next_order()))
 
     def fault(self, where: str, error: BaseException) -> None:
         """Count a fault of ours, tell the listeners, and name the first of each kind in the server's log."""
         self.counts.faults += 1
+        self._recent_faults += 1
         self.counts.faults_by_place[where] += 1
         self.last_error = f"{where}: {type(error).__name__}: {error}"
         if self.counts.faults_by_place[where] == 1:
             logger.error("adaptive-depth: %s failed, serving the static depth", where, exc_info=error)
-        if self.counts.faults == self._max_faults:
+        if self._recent_faults == self._max_faults:
             logger.error("adaptive-depth: %d faults, staying at the static depth", self._max_faults)
         self.emit(FaultEvent(time.time(), where, self.last_error, self.counts.faults, self.disabled))
 
@@ -136,19 +146,22 @@ class AdaptiveRuntime:
             "last_depth": None if self.last_round is None else self.last_round.depth,
         }
 
+    def attempt(self, where: str, step: Callable[[], T], otherwise: T) -> T:
+        """``step()``, or ``otherwise`` after any exception, which counts as a fault."""
+        return attempt(where, step, otherwise, self.fault)
+
     def _put(self, sink: Sink, event: Event) -> None:
-        try:
-            sink.put(event)
-        except Exception as error:  # a listener of any make; the decode loop goes on without it
-            if sink in self.sinks:
-                self.sinks.remove(sink)
+        def drop(_where: str, error: BaseException) -> None:
+            self.sinks = [other for other in self.sinks if other is not sink]
             self.counts.sinks_dropped += 1
-            logger.error(
-                "adaptive-depth: listener %s failed and is dropped", type(sink).__name__, exc_info=error
-            )
+            name = type(sink).__name__
+            logger.error("adaptive-depth: listener %s failed and is dropped", name, exc_info=error)
+
+        attempt("sink", lambda: sink.put(event), None, drop)
 
 
 _CURRENT: AdaptiveRuntime | None = None
+_LISTENERS: list[Callable[[AdaptiveRuntime], None]] = []
 
 
 def current() -> AdaptiveRuntime | None:
@@ -156,10 +169,17 @@ def current() -> AdaptiveRuntime | None:
     return _CURRENT
 
 
+def on_install(listener: Callable[[AdaptiveRuntime], None]) -> None:
+    """Call ``listener`` with the runtime as soon as there is one; for plugins that add a sink of their own."""
+    _LISTENERS.append(listener)
+
+
 def install(runtime: AdaptiveRuntime) -> None:
-    """Make this the runtime of the process."""
+    """Make this the runtime of the process and tell who asked for it."""
     global _CURRENT
     _CURRENT = runtime
+    for listener in _LISTENERS:
+        listener(runtime)
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401

@@ -6,9 +6,12 @@
    full-row masks, while the CPU default suits ``intel_amx``. Without this hook it is silently wrong.
 3. With ``CPU_ENGINE_OVERLAP=1`` the overlap scheduler stays on, which stock SGLang switches off on a CPU.
    It needs ``TRITON_INTERPRET=1`` too: one small kernel of that loop exists in Triton only.
+4. With ``CPU_ENGINE_RULES=1`` the rules of ``engine_env.rules`` can be named as a policy, and with
+   ``CPU_ENGINE_EVENTS=FILE`` every event of the plugin under test is written to a file.
 """
 
 import os
+import sys
 
 
 def _mask_mode(original):
@@ -26,6 +29,14 @@ def activate():
 
     if not is_cpu():
         return
+    if os.environ.get("CPU_ENGINE_RULES") == "1":
+        from engine_env.rules import register_all
+
+        register_all()
+    if os.environ.get("CPU_ENGINE_EVENTS") and "sglang.srt.managers.scheduler" in sys.modules:
+        from engine_env.events import watch
+
+        watch(os.environ["CPU_ENGINE_EVENTS"])
     override_platform(has_amx=True).install()
     mask_mode = "sglang.srt.speculative.eagle_utils.default_tree_mask_mode"
     HookRegistry.register(mask_mode, _mask_mode, HookType.AROUND)
