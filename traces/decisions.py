@@ -3,7 +3,7 @@
 A file is one part of a run and holds, in this order: a header (``log``, ``version``, ``run``, ``part``,
 ``config``, ``counts`` of the run so far), then records told apart by their first key (``round``, ``forget``,
 ``control``, ``fault``), and a ``trailer`` with counts whenever the server went idle, at the change of parts,
-and at the end. A file that does not end in one was cut off. Unknown keys pass, so that a release may add some.
+and at the end. A file that does not end in one was cut off. Unknown keys pass: a release may add some.
 """
 
 from __future__ import annotations
