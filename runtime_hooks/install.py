@@ -20,6 +20,7 @@ from adaptive_depth.runtime_hooks.plugin import apply
 from adaptive_depth.runtime_hooks.rounds import Rounds
 from adaptive_depth.runtime_hooks.runtime import AdaptiveRuntime
 from adaptive_depth.runtime_hooks.targets import require_targets
+from adaptive_depth.runtime_hooks.telemetry import attach
 from adaptive_depth.runtime_hooks.tier_switch import TierPolicy, TierSwitch
 from adaptive_depth.runtime_hooks.timing import stages_for
 from adaptive_depth.runtime_hooks.windows import DraftWindows
@@ -43,7 +44,7 @@ def install_hooks(scheduler: Any, launch: Launch) -> None:  # noqa: ANN401
         require_targets()
         args = scheduler.server_args
         installation = Installation(launch, str(args.device), args.tp_size, scheduler.enable_overlap)
-        apply(installation.hooks())
+        apply([*installation.hooks(), *attach(scheduler, installation.runtime, launch.log)])
     except AdaptiveDepthError as error:
         raise SystemExit(f"adaptive-depth: {error}") from None
 

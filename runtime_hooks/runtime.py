@@ -140,7 +140,7 @@ class AdaptiveRuntime:
             "active": self.active,
             "disabled": self.disabled,
             "last_error": self.last_error,
-            "counts": plain(asdict(self.counts)),
+            "counts": plain(vars(self.counts)),  # asdict miscounts a Counter before Python 3.12
             "controller": asdict(self.controller.snapshot()),
             "config": plain(asdict(self.start)),
             "last_depth": None if self.last_round is None else self.last_round.depth,

@@ -23,6 +23,8 @@ _DRAFT = "speculative.eagle_worker_v2.EagleDraftWorker."
 _TRITON = "layers.attention.triton_backend."
 _AMX = "layers.attention.intel_amx_backend."
 _RESULTS = "managers.scheduler_components.batch_result_processor.SchedulerBatchResultProcessor."
+_STATE = "managers.scheduler_components.internal_state.SchedulerInternalStateController."
+_STREAMER = "managers.scheduler_components.output_streamer.SchedulerOutputStreamer."
 
 #: Every release the plugin was tested on; names lie below ``sglang.srt``.
 TARGETS: Mapping[str, Mapping[str, Parameters]] = {
@@ -38,6 +40,9 @@ TARGETS: Mapping[str, Mapping[str, Parameters]] = {
         "managers.schedule_batch.Req.reset_for_retract": ("self",),
         _RESULTS + "process_batch_result_decode": ("self", "batch", "result"),
         _RESULTS + "_resolve_spec_v2_tokens": ("self", "result", "batch"),
+        _STATE + "_add_speculative": ("self", "state"),
+        _STATE + "_update_handlers": ("self",),
+        _STREAMER + "is_request_level_customized_info_key": ("self", "key"),
         _WORKER + "__init__": ("self", "server_args", "gpu_id", "nccl_port", "target_worker"),
         _WORKER + "init_cuda_graphs": ("self",),
         _WORKER + "forward_batch_generation": (
