@@ -25,6 +25,7 @@ from adaptive_depth.runtime_hooks.tier_switch import TierPolicy, TierSwitch
 from adaptive_depth.runtime_hooks.timing import stages_for
 from adaptive_depth.runtime_hooks.windows import DraftWindows
 from adaptive_depth.runtime_hooks.windows_cpu import CpuWindows
+from adaptive_depth.runtime_hooks.windows_triton import IndexKernel, TritonExtend
 from adaptive_depth.runtime_hooks.worker import WorkerHooks
 from adaptive_depth.traces.errors import AdaptiveDepthError
 
@@ -33,6 +34,7 @@ logger = logging.getLogger(__name__)
 _WORKER = "speculative.eagle_worker_v2.EAGLEWorkerV2."
 _DRAFT = "speculative.eagle_worker_v2.EagleDraftWorker."
 _RESULT = "managers.scheduler_components.batch_result_processor.SchedulerBatchResultProcessor."
+_TRITON = "layers.attention.triton_backend."
 _AMX = "layers.attention.intel_amx_backend."
 
 Hook = tuple[str, Callable[..., Any], str]
@@ -45,6 +47,7 @@ def install_hooks(scheduler: Any, launch: Launch) -> None:  # noqa: ANN401
         args = scheduler.server_args
         installation = Installation(launch, str(args.device), args.tp_size, scheduler.enable_overlap)
         apply([*installation.hooks(), *attach(scheduler, installation.runtime, launch.log)])
+        installation.replace_index_kernel()
     except AdaptiveDepthError as error:
         raise SystemExit(f"adaptive-depth: {error}") from None
 
@@ -88,11 +91,24 @@ class Installation:
         if not any(self.file.choices().windows):
             return []
         cpu = CpuWindows(self.windows, self.runtime.attempt)
+        triton = TritonExtend(self.windows, self.runtime.attempt)
         return [
             (_AMX + "IntelAMXMultiStepDraftBackend.init_forward_metadata", cpu.draft_steps, "after"),
             (_AMX + "IntelAMXAttnBackend.__init__", cpu.wrap_extend, "after"),
             (_AMX + "IntelAMXAttnBackend.init_forward_metadata", cpu.draft_extend, "after"),
+            (_TRITON + "TritonAttnBackend.init_forward_metadata", triton.eager, "around"),
+            (_TRITON + "TritonAttnBackend._update_draft_extend_buffers", triton.graph, "around"),
+            (_TRITON + "TritonAttnBackend._fill_kv_indptr_and_indices", triton.fill, "around"),
         ]
+
+    def replace_index_kernel(self) -> None:
+        """A kernel is launched by subscription, which SGLang's registry cannot wrap: set ours in its place."""
+        if any(self.file.choices().windows):
+            from sglang.srt.layers.attention import triton_backend
+
+            stock = triton_backend.generate_draft_decode_kv_indices
+            kernel = IndexKernel(stock, self.windows, self.runtime.attempt)
+            triton_backend.generate_draft_decode_kv_indices = kernel
 
     def take_over(self, _result: None, worker: Any, *_args: Any, **_kwargs: Any) -> None:  # noqa: ANN401
         """After the worker is made: our answers instead of SGLang's own rule."""
