@@ -38,6 +38,9 @@ class SurvivalEstimator(Protocol):
     def survival(self, batch: BatchView) -> F32:
         """P(at least j+1 drafts accepted) per row, candidate window and position, f32[R, W, K]."""
 
+    def window_bonus(self, batch: BatchView) -> F32 | None:
+        """Benefit of the doubt for windows little tried: share of the expected tokens, f32[R, W]; None with one window."""
+
     def observe(self, result: RoundResult) -> None:
         """Learn from a round."""
 
@@ -61,16 +64,23 @@ class AcceptanceConfig:
     slow_decay: float = 0.99
     fast_decay: float = 0.80
     slow_weight: float = 16.0
-    fast_weight: float = 4.0
+    fast_weight: float = 3.0
     position_decay: float = 0.99
-    position_weight: float = 30.0
+    position_weight: float = 10.0
     pool_decay: float = 0.9995
     pool_weight: float = 20.0
     prior_failure: float = 0.35
     optimism: float = 0.95
+    curiosity: float = 0.8
 
     def __post_init__(self) -> None:
-        for name in ("slow_decay", "fast_decay", "position_decay", "pool_decay", "optimism"):
+        for name in (
+            "slow_decay",
+            "fast_decay",
+            "position_decay",
+            "pool_decay",
+            "optimism",
+        ):
             if not 0.0 < getattr(self, name) <= 1.0:
                 raise ValueError(f"{name} must be in (0, 1], got {getattr(self, name)}")
         for name in ("slow_weight", "fast_weight", "position_weight", "pool_weight"):
@@ -104,15 +114,15 @@ class AcceptanceEstimator:
         self._drift = DriftBlend()
         self._gathered: list[tuple[npt.NDArray[Any], ...]] = []
         self._rounds = 0
-        self._fade, self._gain = self._tables()
+        self._fade, self._gain, self._seen = self._tables()
         self._new = np.zeros(COUNTS + 2 * self._k_max, np.float32)
         self._new[FRAILTY] = 1.0
         self._state = np.tile(self._new, (64, 1))
 
-    def _tables(self) -> tuple[F32, F32]:
-        """Factor and addend of a request's state by outcome, row ``2·reached + rejected``, f32[2K+2, 6 + 2K].
+    def _tables(self) -> tuple[F32, F32, F32]:
+        """Factor, addend and reached positions of a request's state by outcome, row ``2·reached + rejected``.
 
-        A round that reached nothing (depth 0) changes nothing.
+        f32[2K+2, 6 + 2K] twice and f32[2K+2, K]. A round that reached nothing (depth 0) changes nothing.
         """
         k, cfg = self._k_max, self._config
         reached, rejected = np.divmod(np.arange(2 * k + 2)[:, None], 2)
@@ -123,33 +133,43 @@ class AcceptanceEstimator:
         fade[:2] = 1.0
         gain = np.zeros_like(fade)
         gain[:, FAILED] = rejected
-        gain[:, COUNTS : COUNTS + k] = position < reached - rejected
-        gain[:, COUNTS + k :] = position < reached
-        return fade, gain
+        gain[:, COUNTS : COUNTS + k] = rejected * (position == reached - 1)
+        return fade, gain, (position < reached).astype(np.float32)
 
     def survival(self, batch: BatchView) -> F32:
         """P(at least j+1 drafts accepted), f32[R, W, K]."""
         state = self._rows(batch.slot)
         k, weight = self._k_max, np.float32(self._config.position_weight)
+        failed = (state[:, FRAILTY] @ self._drift.weights)[:, None] * weight
+        failed = failed + state[:, COUNTS : COUNTS + k]
+        failed /= state[:, COUNTS + k :] + weight
         keep = self._pool.hazard[self._pool.band(batch.context)]
-        keep *= (state[:, FRAILTY] @ self._drift.weights)[:, None, None] * -weight
-        keep += weight
-        np.maximum(keep, weight * np.float32(0.01), out=keep)
-        keep += state[:, None, COUNTS : COUNTS + k]
-        keep /= state[:, None, COUNTS + k :] + weight
+        keep *= -failed[:, None, :]
+        keep += np.float32(1.0)
+        np.maximum(keep, np.float32(0.01), out=keep)
         return np.multiply.accumulate(keep, axis=-1, out=keep)
+
+    def window_bonus(self, batch: BatchView) -> F32 | None:
+        """The doubt about each window, a few standard errors of it; the same for every row."""
+        if len(self._windows) == 1:
+            return None
+        return np.broadcast_to(
+            self._config.curiosity * self._pool.doubt, (len(batch.slot), len(self._windows))
+        )
 
     def observe(self, result: RoundResult) -> None:
         """Learn from a round; rows of depth 0 teach nothing."""
         reached, rejected = result.reached(), result.accepted < result.depth
         state = self._rows(result.slot)
         cell = self._pool.cell(result.context, self._window_index(result.window))
-        expected = self._pool.expected_failures(cell, reached)
-        self._gather(cell, reached, rejected, expected, state[:, FRAILTY].copy())
         outcome = 2 * reached.astype(np.intp) + rejected
+        by_position = self._pool.hazard_of(cell) * self._seen[outcome]
+        expected = np.add.reduce(by_position, axis=1)
+        self._gather(cell, reached, rejected, expected, state[:, FRAILTY].copy())
         state *= self._fade[outcome]
         state += self._gain[outcome]
         state[:, EXPECTED] += expected[:, None]
+        state[:, COUNTS + self._k_max :] += by_position
         self._judge(state)
         self._state[result.slot] = state
 

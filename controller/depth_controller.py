@@ -178,8 +178,7 @@ class DepthController:
         return self._enabled and self._failures < self._max_failures
 
     def _decide(self, batch: BatchView) -> Plan:
-        survival = NO_SURVIVAL if self._estimator is None else self._estimator.survival(batch)
-        plan = self.rule.plan(batch, Estimates(survival, self._cost.cost))
+        plan = self.rule.plan(batch, self._estimates(batch))
         self._check(plan, batch)
         if self._estimator is not None and plan.woken is not None:
             self._estimator.forget(batch.slot[batch.spread(plan.woken)])
@@ -187,6 +186,12 @@ class DepthController:
             plan.depth = np.full_like(plan.depth, self._forced)
             plan.reason = np.full_like(plan.reason, Reason.FORCED)
         return plan
+
+    def _estimates(self, batch: BatchView) -> Estimates:
+        estimator, cost = self._estimator, self._cost.cost
+        if estimator is None:
+            return Estimates(NO_SURVIVAL, cost)
+        return Estimates(estimator.survival(batch), cost, estimator.window_bonus(batch))
 
     def _check(self, plan: Plan, batch: BatchView) -> None:
         """ValueError for a depth that is no tier, a window that is no candidate, or too few or many."""

@@ -36,8 +36,8 @@ class MarginalConfig:
     believed this much less likely than good drafts.
     """
 
-    switch_cost: float = 0.05
-    exit_cost: float = 0.2
+    switch_cost: float = 0.04
+    exit_cost: float = 0.05
     probe_budget: float = 0.018
     wake_below: float = 0.05
     probe_wait_max: int = 256
@@ -81,13 +81,26 @@ class Marginal:
         tokens = self._expected_tokens(estimates.survival)
         seconds = estimates.cost.seconds(self._load(batch, estimates, reads), self._depths)
         rate = batch.sum(tokens) / seconds
-        groups, best_rate = batch.groups, rate.max(axis=1) if rate.shape[1] > 1 else rate[:, 0]
-        current, chosen = self._choose(groups, best_rate)
+        common = self._common_window(batch, estimates, rate)
+        groups = batch.groups
+        current, chosen = self._choose(groups, rate[np.arange(len(common)), common])
         plan = Plan(self._depths[chosen], NO_WINDOW, MOVES[np.sign(chosen - current) + 1])
         if self._exit is not None and not chosen.all():
             chosen = self._sleep(self._exit, batch, estimates.survival, seconds, current, chosen, plan)
-        plan.window = self._windows(batch, estimates, reads, tokens, seconds, rate, chosen)
+        plan.window = self._windows(batch, estimates, reads, tokens, rate, common, chosen)
         return plan
+
+    def _common_window(self, batch: BatchView, estimates: Estimates, rate: F64) -> I64:
+        """Index of the window that is best for a whole group, ``[G]``; a little tried one has the benefit of the doubt.
+
+        The doubt decides the window only: a depth chosen on hope would be too deep.
+        """
+        if rate.shape[1] == 1:
+            return np.zeros(len(rate), np.int64)
+        top = rate.max(axis=2)
+        if estimates.window_bonus is not None:
+            top = top * (1.0 + batch.first(estimates.window_bonus))
+        return top.argmax(axis=1)
 
     def _expected_tokens(self, survival: npt.NDArray[Any]) -> F64:
         """Tokens a round is expected to commit, ``[R, W, D]``."""
@@ -149,26 +162,24 @@ class Marginal:
         estimates: Estimates,
         reads: F64,
         tokens: F64,
-        seconds: F64,
         rate: F64,
+        common: I64,
         chosen: I64,
     ) -> npt.NDArray[np.int32]:
-        """Every row's window at its group's depth, i32[R]."""
+        """Every row's window at its group's depth, i32[R]: the group's, or one that gains more for this row."""
         windows = self._candidates.window_array
-        if len(windows) == 1:
-            return np.full(len(batch.slot), windows[0], np.int32)
-        group = np.arange(len(chosen))
-        common = rate[group, :, chosen].argmax(axis=1)
-        if batch.one_row_each:
+        if batch.one_row_each or len(windows) == 1:
             return windows[common]
-        value = rate[group, common, chosen]
         index, row = batch.group_index, np.arange(len(batch.slot))
         swap = reads - reads[row, common[index]][:, None]
-        context, total = batch.sum(batch.context)[index, None], batch.sum(reads)[group, common][index, None]
-        extend = total + swap if estimates.cost.extend_windowed else np.broadcast_to(context, swap.shape)
-        load = Load(batch.rows_per_group[index, None], context, extend, total + swap)
+        context = batch.sum(batch.context)[index, None]
+        total = batch.sum(reads)[np.arange(len(common)), common][index, None] + swap
+        extend = total if estimates.cost.extend_windowed else np.broadcast_to(context, swap.shape)
+        load = Load(batch.rows_per_group[index, None], context, extend, total)
         mine = estimates.cost.seconds(load, self._depths)[row, :, chosen[index]]
-        gain = tokens[row, :, chosen[index]] - value[index, None] * mine
+        hope = 0.0 if estimates.window_bonus is None else estimates.window_bonus
+        value = rate[np.arange(len(common)), common, chosen][index, None]
+        gain = tokens[row, :, chosen[index]] * (1.0 + hope) - value * mine
         return windows[gain.argmax(axis=1)]
 
     def observe(self, result: RoundResult) -> None:

@@ -184,6 +184,8 @@ class Estimates:
 
     survival: F32
     cost: CostModel
+    #: Benefit of the doubt for windows little tried, as a share of the expected tokens, f32[R, W]; ``None``: no doubt.
+    window_bonus: F32 | None = None
 
 
 @dataclass

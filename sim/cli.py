@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adaptive_depth.sim.commands import costs, fit_cost, import_, inspect, synth
+from adaptive_depth.sim.commands import costs, fit_cost, import_, inspect, replay, synth
 from adaptive_depth.traces.command_line import Command, execute, make_parser
 
 COMMANDS: tuple[Command, ...] = (
@@ -12,6 +12,7 @@ COMMANDS: tuple[Command, ...] = (
     fit_cost,
     import_,
     inspect,
+    replay,
     synth,
 )
 

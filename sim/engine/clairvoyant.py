@@ -87,6 +87,8 @@ def _walk(
         window, level = np.divmod(choice[row, left[row] - 1], len(candidates.depths))
         depth = candidates.depth_array[level].astype(np.int64)
         position = trace.start[request[row] + 1] - left[row]
+        known = trace.known
+        out.known_rounds += len(row) if known is None else int((known[position] >= depth).sum())
         left[row] -= np.minimum(trace.accepted[recorded[window], position], depth) + 1
         out.rounds[request[row]] += 1
         out.depth_sum[request[row]] += depth

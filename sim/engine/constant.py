@@ -31,6 +31,8 @@ def replay_constant(trace: TraceSet, depth: int, window: int, cost: CostModel) -
     out.depth_sum = out.rounds * depth
     out.depth_histogram, out.window_histogram = {depth: total}, {window: total}
     out.group_rounds, out.lanes = total, trace.requests
+    if trace.known is None:
+        out.known_rounds = total
     return out
 
 
@@ -50,6 +52,8 @@ def _walk(
     ladder, cap = np.array([depth]), window + trace.sink if window else 0
     most = np.int8(min(depth, 127))
     while len(request):
+        if trace.known is not None:
+            out.known_rounds += int((trace.known[position] >= depth).sum())
         seconds += _price(cost, ladder, position + to_context, cap)
         position = position + np.minimum(accepted.take(position), most)
         position += 1

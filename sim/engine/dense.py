@@ -48,7 +48,18 @@ class ReplayOptions:
 class _Seats:
     """The requests in flight, rows sorted by lane; arrays shrink as the queue runs dry."""
 
-    NAMES = ("slot", "lane", "request", "position", "end", "context", "generated", "rounds", "seconds", "depth_sum")
+    NAMES = (
+        "slot",
+        "lane",
+        "request",
+        "position",
+        "end",
+        "context",
+        "generated",
+        "rounds",
+        "seconds",
+        "depth_sum",
+    )
 
     def __init__(self, trace: TraceSet, lanes: int, batch: int, lag: int) -> None:
         self._trace, self._slots, self._turns = trace, lanes * batch, lag + 1
@@ -139,7 +150,9 @@ class _Run:
                 progress(emitted)
         out = self._out
         out.depth_histogram = {int(k): int(self._depth_count[k]) for k in np.flatnonzero(self._depth_count)}
-        out.window_histogram = {w: int(n) for w, n in zip(self._windows, self._window_count, strict=True) if n}
+        out.window_histogram = {
+            w: int(n) for w, n in zip(self._windows, self._window_count, strict=True) if n
+        }
         out.path = np.concatenate(self._path, axis=1) if self._path else None
         return out
 
@@ -195,6 +208,8 @@ class _Run:
         else:
             for i, window in enumerate(self._windows):
                 self._window_count[i] += int(np.count_nonzero(plan.window == window))
+        known = self._trace.known
+        out.known_rounds += len(depth) if known is None else int((known[seats.position] >= depth).sum())
         last = self._last_depth[view.groups]
         out.switches += int(np.count_nonzero((last != plan.depth) & (last >= 0)))
         out.group_rounds += len(plan.depth)

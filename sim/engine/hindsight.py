@@ -43,12 +43,12 @@ class Ladder:
                 out.depth_histogram[depth] = out.depth_histogram.get(depth, 0) + rounds
                 out.window_histogram[window] = out.window_histogram.get(window, 0) + rounds
         out.group_rounds, out.lanes = int(out.rounds.sum()), len(every)
+        shares = [run.known_rounds / max(int(run.rounds.sum()), 1) for _, run in runs]
+        out.known_rounds = int(min(shares) * out.group_rounds)
         return out
 
 
-def static_ladder(
-    trace: TraceSet, candidates: Candidates, cost: CostModel, options: ReplayOptions
-) -> Ladder:
+def static_ladder(trace: TraceSet, candidates: Candidates, cost: CostModel, options: ReplayOptions) -> Ladder:
     """Play every candidate depth and window; depth 0 reads no window and is played once."""
     runs: dict[tuple[int, int], Replayed] = {}
     for depth in candidates.depths:

@@ -23,6 +23,8 @@ class Replayed:
     switches: int = 0
     group_rounds: int = 0
     lanes: int = 0
+    #: Rounds whose outcome the trace itself records; the others were modelled.
+    known_rounds: int = 0
     #: (request, position, depth, window, accepted) of the requests watched, i64[5, rounds].
     path: npt.NDArray[np.int64] | None = None
 

@@ -32,6 +32,11 @@ class TraceSet:
     evidence: str = "exact"
     coverage: float = 1.0
     workload: tuple[str, ...] = ()
+    request_id: tuple[str, ...] = ()
+    #: Deepest depth at which the count is recorded, by position, i8[N]: 127 where a rejection was seen, -1 nowhere.
+    #: ``None``: recorded everywhere.
+    known: npt.NDArray[np.int8] | None = None
+    note: str = ""
 
     @property
     def requests(self) -> int:
@@ -57,13 +62,31 @@ class TraceSet:
                 rows.append(self.windows.index(0))
             else:
                 recorded = ", ".join(str(w) for w in self.windows)
-                raise TraceFormatError(self.name, 0, f"window {window} was not recorded (recorded: {recorded})")
+                raise TraceFormatError(
+                    self.name, 0, f"window {window} was not recorded (recorded: {recorded})"
+                )
         return rows
 
     def at_context(self, tokens: int) -> TraceSet:
         """The same acceptance priced as if every prompt had ``tokens`` tokens; ``modelled``, as acceptance may move."""
+        if (self.context == tokens).all():
+            return self
         moved = np.full_like(self.context, tokens)
-        return replace(self, context=moved, evidence="modelled")
+        return replace(
+            self, context=moved, evidence="modelled", note=_add(self.note, f"priced at {tokens} tokens")
+        )
+
+    def with_windows(self, windows: tuple[int, ...], sink: int) -> TraceSet:
+        """A trace recorded at full context only, as if these windows accepted alike; ``modelled``."""
+        if self.windows != (0,) or windows == (0,):
+            return self
+        accepted = np.broadcast_to(self.accepted, (len(windows), self.accepted.shape[1]))
+        note = _add(self.note, "windows assumed to accept as full context")
+        return replace(self, windows=windows, sink=sink, accepted=accepted, evidence="modelled", note=note)
+
+
+def _add(note: str, more: str) -> str:
+    return f"{note}; {more}" if note else more
 
 
 def from_block(header: TraceHeader, block: DenseBlock) -> TraceSet:
@@ -78,4 +101,5 @@ def from_block(header: TraceHeader, block: DenseBlock) -> TraceSet:
         start=block.start,
         accepted=block.accepted,
         workload=block.workload,
+        request_id=block.request_id,
     )
