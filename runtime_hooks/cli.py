@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adaptive_depth.runtime_hooks import list_policies, watch
+from adaptive_depth.runtime_hooks import doctor, list_policies, watch
 from adaptive_depth.traces.command_line import Command, execute, make_parser
 
-COMMANDS: tuple[Command, ...] = (list_policies, watch)
+COMMANDS: tuple[Command, ...] = (doctor, list_policies, watch)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

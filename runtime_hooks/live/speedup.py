@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
@@ -88,7 +89,7 @@ class Baseline:
 
 def _cost_model(policy: object) -> CostModel | None:
     try:
-        file = PolicyFile.model_validate(policy)
+        file = PolicyFile.model_validate_json(json.dumps(policy))  # a list is no tuple to a strict model
         return file.cost_model() or preset(DEFAULT_COST)
     except (AdaptiveDepthError, ValueError):  # another release's, or a cost file that lies elsewhere
         return None
