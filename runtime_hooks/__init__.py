@@ -1,11 +1,11 @@
-"""The SGLang plugin: an adaptive draft depth and window beside a stock server, switched on by ``--adaptive-depth``."""
+"""The SGLang plugin: draft depth and window that follow each request, switched on by ``--adaptive-depth``."""
 
 
 def register() -> None:
     """Entry point of ``sglang.srt.plugins``; SGLang calls it in every process it starts.
 
-    Adds the command-line flags and one look at the start of the scheduler. Without ``--adaptive-depth`` nothing
-    else of the server is touched.
+    Adds the command-line flags and one look at the start of the scheduler. Without ``--adaptive-depth``
+    nothing else of the server is touched.
     """
     from adaptive_depth.runtime_hooks.plugin import register_hooks
 

@@ -6,16 +6,17 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 #: Told of every fault: where it happened and what it was.
 OnFault = Callable[[str, BaseException], None]
 
 
-def attempt(where: str, step: Callable[[], T], otherwise: T, on_fault: OnFault) -> T:
+def attempt(where: str, step: Callable[[], T], otherwise: U, on_fault: OnFault) -> T | U:
     """``step()``; ``otherwise`` after any exception, which is told to ``on_fault``.
 
-    The hooks sit in a server's decode loop and speculation is lossless at any depth and window, so whatever fails
-    in them, going on as the server would without them is right.
+    The hooks sit in a server's decode loop and speculation is lossless at any depth and window, so whatever
+    fails in them, going on as the server would without them is right.
     """
     try:
         return step()

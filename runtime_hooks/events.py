@@ -69,8 +69,8 @@ class RoundEvent:
     """A round as planned and as it turned out.
 
     ``planned`` and ``observed`` number the calls of the controller (plans, observations, forgettings) in the
-    order they were made, so that a log of events can be fed to a fresh controller in that order. Its result had
-    the rows that are not stale; where all are, it got none.
+    order they were made, so that a log of events can be fed to a fresh controller in that order. Its result
+    had the rows that are not stale; where all are, it got none.
     """
 
     plan_id: int

@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from adaptive_depth.runtime_hooks.foreign import Foreign
 from adaptive_depth.traces.errors import ConfigError
 
-#: Underscore attribute of SGLang's ServerArgs record: it is no field, and is pickled to the scheduler with it.
+#: Underscore attribute of SGLang's ServerArgs record: it is no field, and is pickled to the scheduler with
+#: it.
 CARRIER = "_adaptive_depth"
 ENVIRONMENT = "ADAPTIVE_DEPTH"
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
@@ -25,12 +27,12 @@ class Options:
 
 
 def add_flags(_result: None, parser: argparse.ArgumentParser) -> None:
-    """Hook after ``ServerArgs.add_cli_args``: declare the flags, ``--help`` and ``--config`` files included."""
+    """Hook after ``ServerArgs.add_cli_args``: declare the flags, for ``--config`` files too."""
     group = parser.add_argument_group("adaptive depth")
     group.add_argument(
         "--adaptive-depth",
         action="store_true",
-        help="choose draft depth and draft window anew before every decode round (EAGLE, EAGLE3, NEXTN; topk 1)",
+        help="choose draft depth and window anew before every decode round (EAGLE, EAGLE3, NEXTN)",
     )
     group.add_argument(
         "--adaptive-depth-config",
@@ -44,8 +46,8 @@ def add_flags(_result: None, parser: argparse.ArgumentParser) -> None:
     )
 
 
-def stash_flags(original: Callable[..., Any], cls: type[Any], namespace: argparse.Namespace) -> Any:  # noqa: ANN401
-    """Hook around ``ServerArgs.from_cli_args``: keep the flags beside the record, which has no such fields."""
+def stash_flags(original: Callable[..., Any], cls: type[Any], namespace: argparse.Namespace) -> Foreign:
+    """Hook around ``ServerArgs.from_cli_args``: keep the flags beside the record's own fields."""
     server_args = original(cls, namespace)
     options = _from_namespace(namespace)
     if options is not None:

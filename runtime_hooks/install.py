@@ -14,7 +14,9 @@ from adaptive_depth.controller.build import build_controller
 from adaptive_depth.controller.policy_file import PolicyFile
 from adaptive_depth.policies.cost_model import LinearCost
 from adaptive_depth.runtime_hooks import refusals, runtime
+from adaptive_depth.runtime_hooks.agreement import group_agreement
 from adaptive_depth.runtime_hooks.events import StartEvent
+from adaptive_depth.runtime_hooks.foreign import Foreign
 from adaptive_depth.runtime_hooks.launch import Launch
 from adaptive_depth.runtime_hooks.plugin import apply
 from adaptive_depth.runtime_hooks.rounds import Rounds
@@ -40,7 +42,7 @@ _AMX = "layers.attention.intel_amx_backend."
 Hook = tuple[str, Callable[..., Any], str]
 
 
-def install_hooks(scheduler: Any, launch: Launch) -> None:  # noqa: ANN401
+def install_hooks(scheduler: Foreign, launch: Launch) -> None:
     """Hook this scheduler's worker, before it is made; a refusal ends the process with one line."""
     try:
         require_targets()
@@ -57,7 +59,7 @@ class Installation:
 
     def __init__(self, launch: Launch, device: str, tp_size: int, overlap: bool) -> None:
         """Build the parts that need no worker yet."""
-        self.launch, self.file = launch, launch.file()
+        self.launch, self.file, self.tp_size = launch, launch.file(), tp_size
         choices = self.file.choices()
         facts = {"device": device, "tp_size": tp_size, "overlap": overlap}
         online = tp_size == 1
@@ -102,7 +104,7 @@ class Installation:
         ]
 
     def replace_index_kernel(self) -> None:
-        """A kernel is launched by subscription, which SGLang's registry cannot wrap: set ours in its place."""
+        """Set ours in place of a kernel, which is launched by subscription: no hook wraps that."""
         if any(self.file.choices().windows):
             from sglang.srt.layers.attention import triton_backend
 
@@ -110,20 +112,24 @@ class Installation:
             kernel = IndexKernel(stock, self.windows, self.runtime.attempt)
             triton_backend.generate_draft_decode_kv_indices = kernel
 
-    def take_over(self, _result: None, worker: Any, *_args: Any, **_kwargs: Any) -> None:  # noqa: ANN401
+    def take_over(self, _result: None, worker: Foreign, *_args: Foreign, **_kwargs: Foreign) -> None:
         """After the worker is made: our answers instead of SGLang's own rule."""
         if worker.adaptive_controller is None:
             raise SystemExit("adaptive-depth: SGLang built no adaptive controller on this rank")
         worker.adaptive_controller.params = self.tiers
 
-    def tiers_built(self, _result: None, worker: Any) -> None:  # noqa: ANN401
+    def tiers_built(self, _result: None, worker: Foreign) -> None:
         """After all tiers have buffers and graphs: the last checks, then serve."""
         try:
             runner = worker._draft_worker.draft_runner
             windows = self.file.choices().windows
             refusals.own_window_refused(getattr(runner, "sliding_window_size", None), windows)
+            tiers = worker.adaptive_controller._states.values()
+            refusals.backend_refused([tier.draft_attn_backend for tier in tiers], windows)
         except AdaptiveDepthError as error:
             raise SystemExit(f"adaptive-depth: {error}") from None
+        if self.tp_size > 1:
+            self.worker_hooks.agree = group_agreement()
         self.switch.prepare(worker, self.tiers.candidate_steps)
         runtime.install(self.runtime)
         for note in self.launch.notes:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adaptive_depth.runtime_hooks.flags import add_flags, stash_flags
+from adaptive_depth.runtime_hooks.foreign import Foreign
 from adaptive_depth.runtime_hooks.resolve import resolve
 from adaptive_depth.traces.errors import HookTargetError
 
@@ -27,7 +28,7 @@ def register_hooks() -> None:
         HookRegistry.register(_SCHEDULER + ".Scheduler.maybe_init_draft_worker", _start, HookType.BEFORE)
 
 
-def _start(scheduler: Any) -> None:  # noqa: ANN401
+def _start(scheduler: Foreign) -> None:
     """Hook before the draft worker is made: without adaptive depth it leaves all as it is."""
     from adaptive_depth.runtime_hooks.launch import launch_of
 

@@ -1,4 +1,4 @@
-"""Settles the launch: sets the server arguments that adaptive depth needs and refuses those it cannot have."""
+"""Settles the launch: sets the server arguments adaptive depth needs, refuses those it cannot have."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from adaptive_depth.controller.build import read_policy
 from adaptive_depth.controller.policy_file import PolicyFile
 from adaptive_depth.runtime_hooks import refusals
 from adaptive_depth.runtime_hooks.flags import CARRIER, Options, options_of
-from adaptive_depth.runtime_hooks.launch import DEFAULT_POLICY, Launch, as_file
+from adaptive_depth.runtime_hooks.foreign import Foreign
+from adaptive_depth.runtime_hooks.launch import DEFAULT_POLICY, Launch, as_file, with_cost
 from adaptive_depth.runtime_hooks.targets import require_targets
 from adaptive_depth.runtime_hooks.tiers import LaunchFlags, launched_policy
 from adaptive_depth.traces.errors import AdaptiveDepthError, ConfigError
@@ -21,7 +22,7 @@ from adaptive_depth.traces.errors import AdaptiveDepthError, ConfigError
 _SOURCE = "adaptive_depth"
 
 
-def resolve(server_args: Any, previous: Callable[[Any], None]) -> None:  # noqa: ANN401
+def resolve(server_args: Foreign, previous: Callable[[Any], None]) -> None:
     """Hook around SGLang's step ``handle_speculative_decoding``.
 
     Without adaptive depth it is SGLang's step and nothing else. A refusal ends the launch with one line.
@@ -36,7 +37,7 @@ def resolve(server_args: Any, previous: Callable[[Any], None]) -> None:  # noqa:
         raise SystemExit(f"adaptive-depth: {error}") from None
 
 
-def _settle(server_args: Any, options: Options, previous: Callable[[Any], None]) -> None:  # noqa: ANN401
+def _settle(server_args: Foreign, options: Options, previous: Callable[[Any], None]) -> None:
     require_targets()
     from sglang.srt.arg_groups.model_override_base import resolved_view, resolving_view
     from sglang.srt.arg_groups.overrides import declare_resolution
@@ -52,7 +53,7 @@ def _settle(server_args: Any, options: Options, previous: Callable[[Any], None])
     setattr(server_args, CARRIER, launch)
 
 
-def settled(options: Options, view: Any) -> Launch:  # noqa: ANN401
+def settled(options: Options, view: Foreign) -> Launch:
     """Policy and SGLang's own flags put together; :class:`ConfigError` where they cannot be."""
     source = options.policy or DEFAULT_POLICY
     flags = LaunchFlags(
@@ -61,9 +62,10 @@ def settled(options: Options, view: Any) -> Launch:  # noqa: ANN401
         view.speculative_draft_window_size,
         view.speculative_draft_sink_size,
     )
-    policy = launched_policy(as_file(read_policy(source)), flags)
+    one_window = refusals.draft_backend(view) == "flashinfer"
+    policy = with_cost(launched_policy(as_file(read_policy(source)), flags, extend=not one_window))
     notes = []
-    if policy.choices().windows != (0,) and refusals.draft_backend(view) == "flashinfer":
+    if any(policy.choices().windows) and one_window:
         notes.append("FlashInfer takes one draft window for all requests, and none in draft-extend")
     if view.tp_size > 1:
         notes.append("with tensor parallelism the cost of a round is not learned online: it stays as given")

@@ -1,17 +1,17 @@
-"""A decode round from plan to feedback: the batch as rows, the plan's true depth, late results, ended requests."""
+"""A decode round from plan to feedback: batch as rows, true depth, late results, ended requests."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from adaptive_depth.policies.types import BatchView, Plan, Reason, RoundResult
 from adaptive_depth.runtime_hooks.events import NAN, ForgetEvent, Mark, RoundEvent, RowEvent, StageSeconds
+from adaptive_depth.runtime_hooks.foreign import Foreign
 from adaptive_depth.runtime_hooks.runtime import AdaptiveRuntime
 from adaptive_depth.runtime_hooks.slots import SlotTable
 from adaptive_depth.runtime_hooks.timing import Pace, StageClock
@@ -55,7 +55,7 @@ class Rounds:
         #: The round being launched, which the stage hooks time.
         self.launching: Round | None = None
 
-    def plan(self, batch: Any) -> Round:  # noqa: ANN401
+    def plan(self, batch: Foreign) -> Round:
         """Plan the decode round that is about to be launched for SGLang's ``batch``."""
         start = time.perf_counter()
         self._forget("lost", self.slots.lost())
@@ -71,7 +71,7 @@ class Rounds:
         self._last_depth = depth
         return planned
 
-    def finish(self, done: Round, batch: Any, result: Any, before: Sequence[Before]) -> None:  # noqa: ANN401
+    def finish(self, done: Round, batch: Foreign, result: Foreign, before: Sequence[Before]) -> None:
         """Feed back a round whose result SGLang has just taken in."""
         now = time.perf_counter()
         seconds = self.pace.result(done.launched, now)
@@ -99,7 +99,7 @@ class Rounds:
         """A request ended or was retracted outside a result."""
         self._forget(why, [rid])
 
-    def _rows(self, batch: Any) -> tuple[list[str], BatchView]:  # noqa: ANN401
+    def _rows(self, batch: Foreign) -> tuple[list[str], BatchView]:
         """SGLang's batch as rows: committed and generated tokens as far as the host knows them by now."""
         reqs = batch.reqs
         rids = [req.rid for req in reqs]
@@ -141,7 +141,7 @@ class Rounds:
     def _event(
         self,
         done: Round,
-        batch: Any,  # noqa: ANN401
+        batch: Foreign,
         depth: int,
         accepted: npt.NDArray[np.int8],
         before: Sequence[Before],
@@ -179,13 +179,13 @@ class Rounds:
             self.runtime.emit(ForgetEvent(time.time(), tuple(slots), tuple(rids), why, order))
 
 
-def before_result(batch: Any) -> list[Before]:  # noqa: ANN401
+def before_result(batch: Foreign) -> list[Before]:
     """Note how the requests of ``batch`` stand before SGLang takes their result in."""
     return [Before(req.finished() or req.is_retracted, len(req.output_ids)) for req in batch.reqs]
 
 
-def _tokens(req: Any) -> int:  # noqa: ANN401
-    """Output tokens a request keeps: SGLang leaves what lies behind a stop in the list and notes its length."""
+def _tokens(req: Foreign) -> int:
+    """Output tokens a request keeps; SGLang leaves what lies behind a stop in the list."""
     tokens, kept = len(req.output_ids), req.finished_len
     return tokens if kept is None else min(tokens, kept)
 

@@ -12,8 +12,10 @@ from typing import Any, TypeVar
 from adaptive_depth.controller.depth_controller import DepthController
 from adaptive_depth.runtime_hooks.boundary import attempt
 from adaptive_depth.runtime_hooks.events import ControlEvent, Event, FaultEvent, RoundEvent, Sink, StartEvent
+from adaptive_depth.runtime_hooks.foreign import Foreign
 
 T = TypeVar("T")
+U = TypeVar("U")
 logger = logging.getLogger(__name__)
 
 #: Faults of the hooks after which the plugin stays static.
@@ -134,6 +136,11 @@ class AdaptiveRuntime:
             logger.error("adaptive-depth: %d faults, staying at the static depth", self._max_faults)
         self.emit(FaultEvent(time.time(), where, self.last_error, self.counts.faults, self.disabled))
 
+    def stop(self, where: str, error: BaseException) -> None:
+        """A fault after which adapting is off at once, until an operator turns it on again."""
+        self._recent_faults = self._max_faults - 1
+        self.fault(where, error)
+
     def status(self) -> dict[str, Any]:
         """How it stands, as plain JSON values: for ``/server_info``, the log and the tests."""
         return {
@@ -146,7 +153,7 @@ class AdaptiveRuntime:
             "last_depth": None if self.last_round is None else self.last_round.depth,
         }
 
-    def attempt(self, where: str, step: Callable[[], T], otherwise: T) -> T:
+    def attempt(self, where: str, step: Callable[[], T], otherwise: U) -> T | U:
         """``step()``, or ``otherwise`` after any exception, which counts as a fault."""
         return attempt(where, step, otherwise, self.fault)
 
@@ -170,7 +177,7 @@ def current() -> AdaptiveRuntime | None:
 
 
 def on_install(listener: Callable[[AdaptiveRuntime], None]) -> None:
-    """Call ``listener`` with the runtime as soon as there is one; for plugins that add a sink of their own."""
+    """Call ``listener`` with the runtime as soon as there is one, to add a sink or the like."""
     _LISTENERS.append(listener)
 
 
@@ -182,7 +189,7 @@ def install(runtime: AdaptiveRuntime) -> None:
         listener(runtime)
 
 
-def plain(value: Any) -> Any:  # noqa: ANN401
+def plain(value: Foreign) -> Foreign:
     """``value`` with string keys and lists, as JSON has them."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}

@@ -21,15 +21,18 @@ class SlotTable:
     """
 
     def __init__(self) -> None:
+        """No request runs yet."""
         self._slot: dict[str, int] = {}
         self._seen: dict[str, int] = {}
         self._free: list[int] = []
         self._round = 0
 
     def __len__(self) -> int:
+        """Requests that have a slot."""
         return len(self._slot)
 
     def __contains__(self, rid: str) -> bool:
+        """Whether this request has a slot."""
         return rid in self._slot
 
     def of(self, rids: Sequence[str]) -> npt.NDArray[np.int32]:

@@ -1,8 +1,8 @@
 """What of SGLang the plugin hooks or reads, per release: dotted name and the parameters it must have.
 
-SGLang's plugin loader only logs a hook that cannot be applied, so this is checked before anything is hooked. The
-check reads SGLang's source files without importing them: it costs a tenth of a second and needs neither torch nor
-a GPU.
+SGLang's plugin loader only logs a hook that cannot be applied, so this is checked before anything is hooked.
+The check reads SGLang's source files without importing them: it costs a tenth of a second and needs neither
+torch nor a GPU.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ TARGETS: Mapping[str, Mapping[str, Parameters]] = {
         "speculative.base_spec_worker.EagleDraftWorkerBase._rebuild_topk1_chain_buffers": ("self",),
         "speculative.adaptive_runtime_state.AdaptiveController.__init__": ("self", "worker", "policy"),
         "speculative.adaptive_runtime_state.AdaptiveController._activate": ("self", "speculative_num_steps"),
+        "distributed.parallel_state.get_tp_group": (),
         _AMX + "IntelAMXAttnBackend.__init__": ("self", "model_runner"),
         _AMX + "IntelAMXAttnBackend.init_forward_metadata": ("self", "forward_batch"),
         _AMX + "IntelAMXMultiStepDraftBackend.init_forward_metadata": ("self", "forward_batch"),

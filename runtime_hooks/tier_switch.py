@@ -1,7 +1,7 @@
 """Switches the worker between depths: cheap enough to do before every round.
 
-SGLang's own ``EAGLEWorkerV2.apply_runtime_state`` logs a line, makes the chain's index tensors anew and adds an entry
-to a list that never shrinks; at a switch every few rounds all three count.
+SGLang's own ``EAGLEWorkerV2.apply_runtime_state`` logs a line, makes the chain's index tensors anew and adds
+an entry to a list that never shrinks; at a switch every few rounds all three count.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from adaptive_depth.runtime_hooks.foreign import Foreign
 
 
 class TierPolicy:
@@ -44,7 +46,7 @@ class ChainBuffers:
     scores: Any
 
 
-def chain_buffers(draft_worker: Any, depths: Iterable[int]) -> dict[int, ChainBuffers]:  # noqa: ANN401
+def chain_buffers(draft_worker: Foreign, depths: Iterable[int]) -> dict[int, ChainBuffers]:
     """The index tensors of every tier, made by SGLang itself."""
     kept = draft_worker.speculative_num_steps, draft_worker.speculative_num_draft_tokens
     made = {}
@@ -59,7 +61,9 @@ def chain_buffers(draft_worker: Any, depths: Iterable[int]) -> dict[int, ChainBu
     return made
 
 
-def apply_tier(worker: Any, state: Any, buffers: Mapping[int, ChainBuffers], spec_bag: Any) -> None:  # noqa: ANN401
+def apply_tier(
+    worker: Foreign, state: Foreign, buffers: Mapping[int, ChainBuffers], spec_bag: Foreign
+) -> None:
     """Make the worker run at ``state``'s depth; what SGLang's own switch sets, and nothing else.
 
     ``spec_bag`` holds the configuration leaves that other parts of SGLang read the depth from.
@@ -92,11 +96,11 @@ class TierSwitch:
         self._attempt = attempt
         self.buffers: dict[int, ChainBuffers] = {}
 
-    def prepare(self, worker: Any, depths: Iterable[int]) -> None:  # noqa: ANN401
+    def prepare(self, worker: Foreign, depths: Iterable[int]) -> None:
         """Make the tensors of every tier; before this, SGLang's own switch is used."""
         self.buffers = chain_buffers(worker._draft_worker, depths)
 
-    def __call__(self, original: Callable[..., None], worker: Any, state: Any) -> None:  # noqa: ANN401
+    def __call__(self, original: Callable[..., None], worker: Foreign, state: Foreign) -> None:
         """Switch, by SGLang's own means where ours fail or know no such depth."""
         if worker.speculative_num_steps == state.speculative_num_steps:
             return
@@ -104,7 +108,7 @@ class TierSwitch:
         if not (known and self._attempt("switch", lambda: self._apply(worker, state), False)):
             original(worker, state)
 
-    def _apply(self, worker: Any, state: Any) -> bool:  # noqa: ANN401
+    def _apply(self, worker: Foreign, state: Foreign) -> bool:
         from sglang.srt.runtime_context import get_context
 
         apply_tier(worker, state, self.buffers, get_context().config_bag("spec"))

@@ -33,8 +33,11 @@ class LaunchFlags:
         return None if tokens is None or tokens - 1 <= (self.num_steps or 0) else tokens - 1
 
 
-def launched_policy(file: PolicyFile, flags: LaunchFlags) -> PolicyFile:
-    """``file`` with its candidates settled for this launch; :class:`ConfigError` where the two contradict."""
+def launched_policy(file: PolicyFile, flags: LaunchFlags, *, extend: bool = True) -> PolicyFile:
+    """``file`` with its candidates settled for this launch; :class:`ConfigError` where the two contradict.
+
+    Without ``extend`` the draft's backend cannot window draft-extend.
+    """
     part = _part(file)
     depths, start = _depths(file, part, flags)
     windows, start_window = _windows(part, flags)
@@ -44,7 +47,7 @@ def launched_policy(file: PolicyFile, flags: LaunchFlags) -> PolicyFile:
         sink=_sink(part, flags),
         start_depth=start,
         start_window=start_window,
-        extend_window=part.extend_window if part.extend_window is not None else any(windows),
+        extend_window=extend and (any(windows) if part.extend_window is None else part.extend_window),
     )
     settled.candidates()
     return PolicyFile.model_validate(
@@ -70,6 +73,11 @@ def _part(file: PolicyFile) -> CandidatesPart:
 def _depths(file: PolicyFile, part: CandidatesPart, flags: LaunchFlags) -> tuple[tuple[int, ...], int]:
     """Tiers and start depth."""
     start = flags.num_steps if flags.num_steps is not None else part.start_depth
+    if flags.num_draft_tokens is not None and flags.num_draft_tokens <= (flags.num_steps or 0):
+        raise ConfigError(
+            f"--speculative-num-draft-tokens {flags.num_draft_tokens} leaves no room for "
+            f"--speculative-num-steps {flags.num_steps}: pass {(flags.num_steps or 0) + 1} or more"
+        )
     if "depths" in part.model_fields_set:
         depths = part.depths
         start = part.candidates().start_depth if start is None else start
@@ -114,8 +122,8 @@ def _windows(part: CandidatesPart, flags: LaunchFlags) -> tuple[tuple[int, ...],
         return (flags.window,), flags.window
     if flags.window not in part.windows:
         raise ConfigError(
-            f"--speculative-draft-window-size {flags.window} is not among the policy's windows {part.windows}: "
-            "pass one of them, or add it to the policy file"
+            f"--speculative-draft-window-size {flags.window} is not among the policy's windows "
+            f"{part.windows}: pass one of them, or add it to the policy file"
         )
     return part.windows, flags.window
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from adaptive_depth.runtime_hooks.events import NAN, Mark
+from adaptive_depth.runtime_hooks.foreign import Foreign
 
 #: Stages in the order they run.
 STAGES = ("draft", "verify", "extend")
@@ -17,7 +18,7 @@ STALL_ROUNDS, STALL_SECONDS = 4.0, 0.05
 class StageClock(Protocol):
     """Times the stages of one round."""
 
-    def run(self, stage: str, step: Callable[[], Any]) -> Any:  # noqa: ANN401
+    def run(self, stage: str, step: Callable[[], Any]) -> Foreign:
         """Run ``step`` and time it."""
 
     def seconds(self) -> dict[str, float]:
@@ -28,9 +29,10 @@ class HostStages:
     """Stages on a CPU, where the work is done when the call returns."""
 
     def __init__(self) -> None:
+        """No stage has run."""
         self._seconds: dict[str, float] = {}
 
-    def run(self, stage: str, step: Callable[[], Any]) -> Any:  # noqa: ANN401
+    def run(self, stage: str, step: Callable[[], Any]) -> Foreign:
         """Run ``step`` between two readings of the clock."""
         start = time.perf_counter()
         result = step()
@@ -45,14 +47,15 @@ class HostStages:
 class CudaStages:
     """Stages on a GPU: a pair of CUDA events each, read late and only if the second one has passed.
 
-    At the time a round's result is taken, draft and verify lie behind its copy and have ended; draft-extend may
-    still run, and is then unknown.
+    At the time a round's result is taken, draft and verify lie behind its copy and have ended; draft-extend
+    may still run, and is then unknown.
     """
 
     def __init__(self) -> None:
+        """No stage has run."""
         self._pairs: dict[str, tuple[Any, Any]] = {}
 
-    def run(self, stage: str, step: Callable[[], Any]) -> Any:  # noqa: ANN401
+    def run(self, stage: str, step: Callable[[], Any]) -> Foreign:
         """Run ``step`` between two events on the current stream."""
         import torch
 
@@ -70,7 +73,7 @@ class CudaStages:
 
 
 def stages_for(device: str) -> Callable[[], StageClock]:
-    """The clock that suits the device; on one that is neither CPU nor CUDA the host's, which sees launches."""
+    """The clock that suits the device; elsewhere the host's, which may see no more than launches."""
     return CudaStages if device.startswith("cuda") else HostStages
 
 
@@ -88,6 +91,7 @@ class Pace:
     """
 
     def __init__(self) -> None:
+        """No round has run."""
         self._prefill = False
         self._last_result = NAN
         self._last_round = NAN
@@ -109,7 +113,7 @@ class Pace:
         return mark
 
     def result(self, launched: float, now: float) -> float:
-        """A round's result is there; seconds since the previous one, or since its launch if that was later."""
+        """A round's result is there; seconds since the last one, or since the launch if that was later."""
         since = launched if not launched < self._last_result else self._last_result
         self._last_result, self._last_round = now, now - since
         return self._last_round

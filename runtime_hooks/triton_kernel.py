@@ -1,9 +1,11 @@
-"""The index kernel of windowed draft steps: SGLang's own with a cap for every request and step instead of one.
+"""The index kernel of windowed draft steps: SGLang's own, with a cap for every request and step.
 
-Follows ``generate_draft_decode_kv_indices`` of ``sglang/kernels/ops/speculative/cache_locs.py`` (0.5.23) for chains
-(topk 1). There window and sink are compile-time constants of the whole batch. Imported only where Triton is.
+Follows ``generate_draft_decode_kv_indices`` of ``sglang/kernels/ops/speculative/cache_locs.py`` (0.5.23) for
+chains (topk 1). There window and sink are compile-time constants of the whole batch. Imported only where
+Triton is.
 """
 
+# mypy: disable-error-code="untyped-decorator,no-untyped-def"
 from __future__ import annotations
 
 import triton
@@ -36,8 +38,8 @@ def capped_draft_kv_indices(
 ) -> None:
     """Index list and offsets of one step (axis 0) and one request (axis 1).
 
-    The list: the first ``sink_size`` prefix tokens, the most recent ones up to ``caps[step, request]`` in all, then
-    the chain's own slots up to this step.
+    The list: the first ``sink_size`` prefix tokens, the most recent ones up to ``caps[step, request]`` in
+    all, then the chain's own slots up to this step.
     """
     step = tl.program_id(axis=0)
     bid = tl.program_id(axis=1)

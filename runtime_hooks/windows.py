@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from adaptive_depth.runtime_hooks.foreign import Foreign
+
 #: Stands for "all of the context": longer than any, and safe to add to in 32 bits.
 FULL = 1 << 30
 
@@ -32,7 +34,7 @@ class DraftWindows:
         """The launch is over."""
         self._host = self._caps = None
 
-    def caps(self, rows: int) -> Any:  # noqa: ANN401
+    def caps(self, rows: int) -> Foreign:
         """Caps of ``rows`` requests, int64[rows] on the device; ``None`` where every row reads everything.
 
         A graph's batch may be padded beyond the requests; padding reads everything, which is one token.
@@ -47,7 +49,7 @@ class DraftWindows:
             )
         return self._caps
 
-    def _on_device(self, caps: npt.NDArray[np.int64]) -> Any:  # noqa: ANN401
+    def _on_device(self, caps: npt.NDArray[np.int64]) -> Foreign:
         import torch
 
         tensor = torch.from_numpy(caps)
@@ -57,12 +59,12 @@ class DraftWindows:
         return tensor.pin_memory().to(self._device, non_blocking=True)
 
 
-def windowed_rows(table: Any, prefix: Any, extra: int, caps: Any, sink: int) -> tuple[Any, Any]:  # noqa: ANN401
+def windowed_rows(table: Foreign, prefix: Foreign, extra: int, caps: Foreign, sink: int) -> tuple[Any, Any]:
     """Page-table rows with the middle of the prefix left out.
 
-    ``table[R, N]`` are slots by position, ``prefix[R]`` the tokens before the ``extra`` newest ones. Row r of the
-    result holds the first ``sink`` slots, the most recent of the prefix up to ``caps[r]`` in all, then the newest
-    ones. Returns it with the prefix tokens kept, ``[R]``.
+    ``table[R, N]`` are slots by position, ``prefix[R]`` the tokens before the ``extra`` newest ones. Row r of
+    the result holds the first ``sink`` slots, the most recent of the prefix up to ``caps[r]`` in all, then
+    the newest ones. Returns it with the prefix tokens kept, ``[R]``.
     """
     import torch
 

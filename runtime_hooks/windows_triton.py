@@ -1,8 +1,8 @@
 """Draft windows on the Triton backend, a window for every request.
 
-Draft steps: SGLang's index kernel takes one window for the batch as a compile-time constant, so ours stands in its
-place while windows are planned. Draft-extend: the prefix is read in two pieces, sink and recent, by SGLang's own
-packer, each request given twice.
+Draft steps: SGLang's index kernel takes one window for the batch as a compile-time constant, so ours stands
+in its place while windows are planned. Draft-extend: the prefix is read in two pieces, sink and recent, by
+SGLang's own packer, each request given twice.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from adaptive_depth.runtime_hooks.foreign import Foreign
 from adaptive_depth.runtime_hooks.windows import DraftWindows
 
 Attempt = Callable[[str, Callable[[], Any], Any], Any]
@@ -21,14 +22,14 @@ class IndexKernel:
     Without planned windows, and for anything but a chain, it is SGLang's kernel.
     """
 
-    def __init__(self, stock: Any, windows: DraftWindows, attempt: Attempt) -> None:  # noqa: ANN401
+    def __init__(self, stock: Foreign, windows: DraftWindows, attempt: Attempt) -> None:
         """``attempt`` runs a step and answers its second argument where it failed."""
         self.stock, self._windows, self._attempt = stock, windows, attempt
 
     def __getitem__(self, grid: tuple[int, int, int]) -> Callable[..., None]:
         """The launch for this grid."""
 
-        def launch(*args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        def launch(*args: Foreign, **kwargs: Foreign) -> None:
             if not self._attempt("window", lambda: self._capped(grid, args, kwargs), False):
                 self.stock[grid](*args, **kwargs)
 
@@ -48,13 +49,14 @@ def launch_capped(
     grid: tuple[int, int],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    caps: Any,  # noqa: ANN401
+    caps: Foreign,
     caps_stride: int,
     sink: int,
 ) -> None:
     """Launch our kernel with the arguments that SGLang launches its own with.
 
-    ``caps`` holds a cap a request, int64; ``caps_stride`` is the distance between steps, 0 where all share a row.
+    ``caps`` holds a cap a request, int64; ``caps_stride`` is the distance between steps, 0 where all share a
+    row.
     """
     from adaptive_depth.runtime_hooks.triton_kernel import BLOCK, capped_draft_kv_indices
 
@@ -71,14 +73,14 @@ def launch_capped(
 
 
 class TritonExtend:
-    """The hooks of draft-extend: they shorten the prefix of every request of the draft's pass after a verify."""
+    """The hooks of draft-extend: in the draft's pass after a verify the prefix is shortened."""
 
     def __init__(self, windows: DraftWindows, attempt: Attempt) -> None:
         """Windows are taken from ``windows`` while a round is launched."""
         self._windows, self._attempt = windows, attempt
         self._extending = False
 
-    def eager(self, original: Callable[..., Any], backend: Any, forward_batch: Any) -> Any:  # noqa: ANN401
+    def eager(self, original: Callable[..., Any], backend: Foreign, forward_batch: Foreign) -> Foreign:
         """Around ``TritonAttnBackend.init_forward_metadata``."""
         self._extending = forward_batch.forward_mode.is_draft_extend_v2()
         try:
@@ -89,14 +91,14 @@ class TritonExtend:
     def graph(
         self,
         original: Callable[..., Any],
-        backend: Any,  # noqa: ANN401
-        plan: Any,  # noqa: ANN401
+        backend: Foreign,
+        plan: Foreign,
         bs: int,
-        seq_lens: Any,  # noqa: ANN401
-        forward_mode: Any,  # noqa: ANN401
-        *rest: Any,  # noqa: ANN401
-        **named: Any,  # noqa: ANN401
-    ) -> Any:  # noqa: ANN401
+        seq_lens: Foreign,
+        forward_mode: Foreign,
+        *rest: Foreign,
+        **named: Foreign,
+    ) -> Foreign:
         """Around ``TritonAttnBackend._update_draft_extend_buffers``."""
         self._extending = forward_mode.is_draft_extend_v2()
         try:
@@ -107,14 +109,14 @@ class TritonExtend:
     def fill(
         self,
         original: Callable[..., Any],
-        backend: Any,  # noqa: ANN401
-        plan: Any,  # noqa: ANN401
+        backend: Foreign,
+        plan: Foreign,
         bs: int,
-        seq_lens: Any,  # noqa: ANN401
-        req_pool_indices: Any,  # noqa: ANN401
-        kv_indices: Any,  # noqa: ANN401
-        kv_indptr: Any = None,  # noqa: ANN401
-    ) -> Any:  # noqa: ANN401
+        seq_lens: Foreign,
+        req_pool_indices: Foreign,
+        kv_indices: Foreign,
+        kv_indptr: Foreign = None,
+    ) -> Foreign:
         """Around ``TritonAttnBackend._fill_kv_indptr_and_indices``: the prefix in two pieces."""
         if self._extending and self._windows.extend:
             offsets = backend.kv_indptr[: bs + 1] if kv_indptr is None else kv_indptr
@@ -128,13 +130,13 @@ class TritonExtend:
 
     def _pieces(
         self,
-        backend: Any,  # noqa: ANN401
-        plan: Any,  # noqa: ANN401
-        lengths: Any,  # noqa: ANN401
-        rows: Any,  # noqa: ANN401
-        kv_indices: Any,  # noqa: ANN401
-        kv_indptr: Any,  # noqa: ANN401
-    ) -> Any:  # noqa: ANN401
+        backend: Foreign,
+        plan: Foreign,
+        lengths: Foreign,
+        rows: Foreign,
+        kv_indices: Foreign,
+        kv_indptr: Foreign,
+    ) -> Foreign:
         """Write indices and offsets; ``None`` where no window is planned."""
         import torch
 
@@ -156,7 +158,7 @@ class TritonExtend:
         return kv_indptr
 
 
-def prefix_pieces(lengths: Any, caps: Any, sink: int) -> tuple[Any, Any]:  # noqa: ANN401
+def prefix_pieces(lengths: Foreign, caps: Foreign, sink: int) -> tuple[Any, Any]:
     """Sizes and starts of the two pieces of every request, ``[2R]``: sink, then the most recent tokens.
 
     ``min(length, cap)`` tokens in all.
