@@ -26,7 +26,7 @@ from adaptive_depth.policies.types import BatchView, Candidates, RoundResult
 F32 = npt.NDArray[np.float32]
 
 #: Rounds gathered before the pool is worked out anew; the first few rounds are worth more than the delay costs.
-GATHER_ROUNDS, GATHER_ROWS, YOUNG_ROUNDS = 8, 256, 16
+GATHER_ROUNDS, GATHER_ROWS, YOUNG_ROUNDS = 16, 256, 16
 #: Columns of a request's state before the 2·K position counts.
 #: failures, failures expected of the pool, and frailty, each for the slow and the fast memory.
 FAILED, EXPECTED, FRAILTY, COUNTS = slice(0, 2), slice(2, 4), slice(4, 6), 6
@@ -64,7 +64,7 @@ class AcceptanceConfig:
     slow_decay: float = 0.99
     fast_decay: float = 0.80
     slow_weight: float = 16.0
-    fast_weight: float = 3.0
+    fast_weight: float = 2.0
     position_decay: float = 0.99
     position_weight: float = 10.0
     pool_decay: float = 0.9995
@@ -114,9 +114,13 @@ class AcceptanceEstimator:
         self._drift = DriftBlend()
         self._gathered: list[tuple[npt.NDArray[Any], ...]] = []
         self._rounds = 0
-        self._fade, self._gain, self._seen = self._tables()
         self._new = np.zeros(COUNTS + 2 * self._k_max, np.float32)
+        # Each weight stands in the state as a count that does not fade, so that no step has to add it.
+        self._new[FAILED] = cfg.slow_weight, 0.0
+        self._new[EXPECTED] = cfg.slow_weight, cfg.fast_weight
         self._new[FRAILTY] = 1.0
+        self._new[COUNTS + self._k_max :] = cfg.position_weight
+        self._fade, self._gain, self._seen = self._tables()
         self._state = np.tile(self._new, (64, 1))
 
     def _tables(self) -> tuple[F32, F32, F32]:
@@ -131,18 +135,17 @@ class AcceptanceEstimator:
         fade[:, [1, 3]] = cfg.fast_decay
         fade[:, COUNTS:] = cfg.position_decay
         fade[:2] = 1.0
-        gain = np.zeros_like(fade)
-        gain[:, FAILED] = rejected
-        gain[:, COUNTS : COUNTS + k] = rejected * (position == reached - 1)
+        gain = (1.0 - fade) * self._new
+        gain[:, FAILED] += rejected
+        gain[:, COUNTS : COUNTS + k] += rejected * (position == reached - 1)
         return fade, gain, (position < reached).astype(np.float32)
 
     def survival(self, batch: BatchView) -> F32:
         """P(at least j+1 drafts accepted), f32[R, W, K]."""
         state = self._rows(batch.slot)
         k, weight = self._k_max, np.float32(self._config.position_weight)
-        failed = (state[:, FRAILTY] @ self._drift.weights)[:, None] * weight
-        failed = failed + state[:, COUNTS : COUNTS + k]
-        failed /= state[:, COUNTS + k :] + weight
+        failed = (state[:, FRAILTY] @ (self._drift.weights * weight))[:, None] + state[:, COUNTS : COUNTS + k]
+        failed /= state[:, COUNTS + k :]
         keep = self._pool.hazard[self._pool.band(batch.context)]
         keep *= -failed[:, None, :]
         keep += np.float32(1.0)
@@ -202,19 +205,18 @@ class AcceptanceEstimator:
         try:
             return self._state[slots]
         except IndexError:
-            grown = np.zeros(
-                (max(int(slots.max()) + 1, 2 * len(self._state)), self._state.shape[1]), np.float32
-            )
-            grown[: len(self._state)] = self._state
-            self._state = grown
+            missing = int(slots.max()) + 1 - len(self._state)
+            self._state = np.concatenate([self._state, np.tile(self._new, (missing + len(self._state), 1))])
             return self._state[slots]
 
     def _judge(self, state: F32) -> None:
         """Write both memories' frailty: how much more often than the pool expects this request is rejected."""
-        slow_weight, fast_weight = np.float32(self._config.slow_weight), np.float32(self._config.fast_weight)
-        slow = (state[:, 0] + slow_weight) / (state[:, 2] + slow_weight)
+        slow = state[:, 0] / state[:, 2]
         state[:, 4] = slow
-        state[:, 5] = (state[:, 1] + fast_weight * slow) / (state[:, 3] + fast_weight)
+        slow = slow * np.float32(self._config.fast_weight)
+        slow += state[:, 1]
+        slow /= state[:, 3]
+        state[:, 5] = slow
 
     def _window_index(self, window: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Index of each row's window among the candidates; a window that is none counts as the nearest above."""

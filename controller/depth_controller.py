@@ -197,18 +197,18 @@ class DepthController:
         """ValueError for a depth that is no tier, a window that is no candidate, or too few or many."""
         if len(plan.depth) != len(batch.groups) or len(plan.window) != len(batch.slot):
             raise ValueError("rule planned another number of groups or rows than it was asked for")
-        if not self._allowed_depth[plan.depth].all():
+        if np.count_nonzero(self._allowed_depth[plan.depth]) < len(plan.depth):
             raise ValueError(f"rule planned a depth that is no tier: {plan.depth[:8]}")
         windows = self.candidates.windows
         known = plan.window == windows[0]
         for window in windows[1:]:
             known |= plan.window == window
-        if not known.all():
+        if np.count_nonzero(known) < len(known):
             raise ValueError(f"rule planned a window that is no candidate: {plan.window[:8]}")
 
     def _learn(self, result: RoundResult) -> None:
         # As unsigned bytes a negative count is above every depth.
-        if (result.accepted.view(np.uint8) > result.depth.view(np.uint8)).any():
+        if np.count_nonzero(result.accepted.view(np.uint8) > result.depth.view(np.uint8)):
             raise ValueError("a result accepts more than it drafted, or less than nothing")
         if self._cost.learns:
             load = group_load(result.rows, self.candidates.sink, result.window, self._cost.cost)
@@ -227,7 +227,7 @@ class DepthController:
         except IndexError:
             self._reserve(result.slot)
             alive = self._born[result.slot] <= result.plan_id
-        if alive.all():
+        if np.count_nonzero(alive) == len(alive):
             return result if len(alive) else None
         self._stale += int((~alive).sum())
         if not alive.any():

@@ -19,8 +19,6 @@ I64 = npt.NDArray[np.int64]
 
 
 NO_WINDOW = np.empty(0, np.int32)
-#: Reason of a move by its sign, from -1 to 1.
-MOVES = np.array([Reason.SHALLOWER, Reason.HOLD, Reason.DEEPEN], np.uint8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +66,10 @@ class Marginal:
     def __init__(self, config: MarginalConfig, candidates: Candidates) -> None:
         self._config, self._candidates = config, candidates
         self._depths = candidates.depth_array
+        self._last_position = np.maximum(self._depths.astype(np.intp) - 1, 0)
+        self._reasons = _reasons(len(self._depths), candidates.depths[0] == 0)
         self._groups = GroupState(depth=candidates.start_index, regret=0.0)
+        self._row = np.arange(64)
         self._switch_cost = np.full(len(self._depths), config.switch_cost)
         self._exit: ZeroExit | None = None
         if candidates.depths[0] == 0 and len(candidates.depths) > 1:
@@ -83,9 +84,11 @@ class Marginal:
         rate = batch.sum(tokens) / seconds
         common = self._common_window(batch, estimates, rate)
         groups = batch.groups
-        current, chosen = self._choose(groups, rate[np.arange(len(common)), common])
-        plan = Plan(self._depths[chosen], NO_WINDOW, MOVES[np.sign(chosen - current) + 1])
-        if self._exit is not None and not chosen.all():
+        current, chosen = self._choose(
+            groups, rate[:, 0] if rate.shape[1] == 1 else rate[self._row_of(len(common)), common]
+        )
+        plan = Plan(self._depths[chosen], NO_WINDOW, self._reasons[current, chosen])
+        if self._exit is not None and np.count_nonzero(chosen) < len(chosen):
             chosen = self._sleep(self._exit, batch, estimates.survival, seconds, current, chosen, plan)
         plan.window = self._windows(batch, estimates, reads, tokens, rate, common, chosen)
         return plan
@@ -103,11 +106,12 @@ class Marginal:
         return top.argmax(axis=1)
 
     def _expected_tokens(self, survival: npt.NDArray[Any]) -> F64:
-        """Tokens a round is expected to commit, ``[R, W, D]``."""
-        upto = np.ones((*survival.shape[:2], survival.shape[2] + 1), np.float32)
-        np.add.accumulate(survival, axis=-1, out=upto[..., 1:])
-        upto[..., 1:] += np.float32(1.0)
-        return upto if upto.shape[2] == len(self._depths) else upto[..., self._depths]
+        """Tokens a round is expected to commit, ``[R, W, D]``: 1 + Σ_{j<=k} S_j."""
+        tokens = np.add.accumulate(survival, axis=-1).take(self._last_position, axis=-1)
+        if self._depths[0] == 0:
+            tokens[..., 0] = 0.0
+        tokens += np.float32(1.0)
+        return tokens
 
     def _load(self, batch: BatchView, estimates: Estimates, reads: F64) -> Load:
         """The groups' load at every common window, ``[G, W]``."""
@@ -119,15 +123,25 @@ class Marginal:
         """Index of the depth so far and of the one to run, ``[G]``; it stays until the regret of staying is paid."""
         state = self._groups
         state.reserve(groups)
-        current, best, top = state["depth"][groups], rate.argmax(axis=1), rate.max(axis=1)
-        if not top.min() > 0.0:
+        current, best = state["depth"][groups], rate.argmax(axis=1)
+        if not np.count_nonzero(best != current):
+            state["regret"][groups] = 0.0
+            return current, current.copy()
+        row = self._row_of(len(groups))
+        top = rate[row, best]
+        if not np.add.reduce(top) > 0.0:
             raise ValueError("the expected rate of a round is no positive number")
-        row = np.arange(0, rate.size, rate.shape[1])
-        regret = state["regret"][groups] + top / rate.ravel()[row + current] - 1.0
+        regret = state["regret"][groups] + top / rate[row, current] - 1.0
         stay = (best != current) & (regret < self._switch_cost[best])
         chosen = np.where(stay, current, best)
         state["depth"][groups], state["regret"][groups] = chosen, regret * stay
         return current, chosen
+
+    def _row_of(self, groups: int) -> I64:
+        """0..G-1, kept from one call to the next."""
+        if len(self._row) < groups:
+            self._row = np.arange(2 * groups)
+        return self._row[:groups]
 
     def _sleep(
         self,
@@ -145,7 +159,6 @@ class Marginal:
         none = batch.sum(np.log1p(-np.minimum(survival[:, 0, 0], 0.999), dtype=np.float64))
         extra = seconds[asleep, 0, 1] / seconds[asleep, 0, 0] - 1.0
         probing, woken = way_out.decide(who, current[asleep] != 0, -np.expm1(none[asleep]), extra)
-        plan.reason[asleep[current[asleep] != 0]] = Reason.EXIT
         plan.reason[asleep[probing]] = Reason.PROBE
         chosen[asleep[probing]] = 1
         if woken.any():
@@ -168,8 +181,10 @@ class Marginal:
     ) -> npt.NDArray[np.int32]:
         """Every row's window at its group's depth, i32[R]: the group's, or one that gains more for this row."""
         windows = self._candidates.window_array
-        if batch.one_row_each or len(windows) == 1:
+        if batch.one_row_each:
             return windows[common]
+        if len(windows) == 1:
+            return np.full(len(batch.slot), windows[0], np.int32)
         index, row = batch.group_index, np.arange(len(batch.slot))
         swap = reads - reads[row, common[index]][:, None]
         context = batch.sum(batch.context)[index, None]
@@ -190,7 +205,7 @@ class Marginal:
         groups = view.groups
         self._groups.reserve(groups)
         depth = self._groups["depth"][groups]
-        if depth.all():
+        if np.count_nonzero(depth) == len(depth):
             return
         probed = (depth == 0) & (view.first(result.depth) > 0)
         self._exit.observe(groups[probed], view.sum(result.accepted.astype(np.int64))[probed] > 0)
@@ -208,3 +223,12 @@ class Marginal:
         self._groups.load_state(state["groups"])
         if self._exit is not None:
             self._exit.load_state(state["exit"])
+
+
+def _reasons(depths: int, zero: bool) -> npt.NDArray[np.uint8]:
+    """Reason of going from one depth index to another, u8[D, D]."""
+    step = np.sign(np.arange(depths) - np.arange(depths)[:, None])
+    table = np.array([Reason.HOLD, Reason.DEEPEN, Reason.SHALLOWER], np.uint8)[step]
+    if zero:
+        table[1:, 0] = Reason.EXIT
+    return table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import adaptive_depth
 from adaptive_depth.runtime_hooks import refusals
 from adaptive_depth.runtime_hooks.buffers import logits_bytes, tier_buffers
 from adaptive_depth.runtime_hooks.flags import Options
-from adaptive_depth.runtime_hooks.launch_arguments import model_limits, read_arguments
+from adaptive_depth.runtime_hooks.launch_arguments import Arguments, model_limits, read_arguments
 from adaptive_depth.runtime_hooks.resolve import settled
 from adaptive_depth.runtime_hooks.targets import TARGETS, check_targets, check_version, installed_version
 from adaptive_depth.traces.errors import AdaptiveDepthError
@@ -98,7 +97,7 @@ def _is_registered() -> bool:
     return any(point.name == PLUGIN for point in metadata.entry_points(group=GROUP))
 
 
-def _buffers(args: argparse.Namespace, depths: tuple[int, ...]) -> dict[str, Any]:
+def _buffers(args: Arguments, depths: tuple[int, ...]) -> dict[str, Any]:
     model_context, vocabulary = model_limits(args.model_path)
     batch = args.cuda_graph_max_bs_decode or args.max_running_requests
     context = args.context_length or model_context

@@ -41,8 +41,22 @@ class _Parser(argparse.ArgumentParser):
         raise ConfigError(f"launch arguments: {message}")
 
 
-def read_arguments(argv: Sequence[str]) -> argparse.Namespace:
-    """The arguments by SGLang's names, ``None`` where not given; those of no interest are passed over.
+class Arguments(argparse.Namespace):
+    """Launch arguments by SGLang's names; one that was not given is ``None``.
+
+    >>> Arguments(tp_size=2).enable_lora is None
+    True
+    """
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        """What was not given; argparse asks for hidden names of its own."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return None
+
+
+def read_arguments(argv: Sequence[str]) -> Arguments:
+    """The arguments as typed; a flag not listed here is kept as text, or ``True`` without a value.
 
     :class:`ConfigError` for a value that is no number where one belongs.
     """
@@ -55,7 +69,13 @@ def read_arguments(argv: Sequence[str]) -> argparse.Namespace:
         parser.add_argument(name, action="store_true")
     parser.add_argument("--tp-size", "--tensor-parallel-size", "--tp", type=int, default=1)
     parser.add_argument("--pp-size", "--pipeline-parallel-size", type=int, default=1)
-    return parser.parse_known_args(list(argv))[0]
+    found, rest = parser.parse_known_args(list(argv), Arguments())
+    for at, word in enumerate(rest):
+        if word.startswith("--"):
+            name, equals, value = word.removeprefix("--").partition("=")
+            bare = at + 1 == len(rest) or rest[at + 1].startswith("--")
+            setattr(found, name.replace("-", "_"), value if equals else bare or rest[at + 1])
+    return found
 
 
 def model_limits(model: str | None) -> tuple[int | None, int | None]:

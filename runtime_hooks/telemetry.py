@@ -55,7 +55,7 @@ class Telemetry:
             self._runtime.add_sink(self._log)
             logger.info("adaptive-depth: watch the decisions with: adaptive-depth watch %s", self._folder)
         if collector is not None:
-            from prometheus_client import Counter
+            from prometheus_client import Counter  # type: ignore[import-not-found]
 
             Metrics(self._runtime, collector.labels, Counter, self._dropped).start()
 

@@ -39,7 +39,7 @@ def draw_once(source: Source, console: Console, clock: Clock) -> Snapshot:
 def drive_plain(source: Source, console: Console, clock: Clock, wait: Wait, interval: float) -> None:
     """One plain line every ``interval`` seconds, until interrupted."""
     while wait(interval) != "q":
-        console.print(plain_line(source.read(clock())), soft_wrap=True, markup=False, highlight=False)
+        print(plain_line(source.read(clock())), file=console.file, flush=True)
 
 
 def drive(source: Source, console: Console, clock: Clock, wait: Wait, interval: float) -> None:

@@ -132,7 +132,8 @@ class Picture:
 
     def _event(self, record: Mapping[str, Any]) -> None:
         if "forget" in record:
-            for name in record.get("rids") or ():
+            names = record.get("rids")
+            for name in names if isinstance(names, list) else ():
                 self._gone(label(name, "unnamed"), record.get("why") != "retracted")
         elif record.get("control") == "force":
             self.forced = record.get("value")

@@ -81,9 +81,7 @@ class HttpSource:
         if ranks > 1:
             notes.append(f"rank 0 of {ranks}")
         if self._missed:
-            notes.append(
-                f"{self._missed:,} records came and went between two looks: use a shorter --interval"
-            )
+            notes.append(f"{self._missed:,} records came and went unseen: use a shorter --interval")
         return notes
 
     def _disconnected(self, now: float, reason: str) -> Snapshot:
