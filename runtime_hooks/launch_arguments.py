@@ -42,7 +42,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class Arguments(argparse.Namespace):
-    """Launch arguments by SGLang's names; one that was not given is ``None``.
+    """Launch arguments by SGLang's names; one that was not given is ``None``, a parallel size 1.
 
     >>> Arguments(tp_size=2).enable_lora is None
     True
@@ -52,11 +52,11 @@ class Arguments(argparse.Namespace):
         """What was not given; argparse asks for hidden names of its own."""
         if name.startswith("_"):
             raise AttributeError(name)
-        return None
+        return 1 if name.endswith("_size") else None
 
 
 def read_arguments(argv: Sequence[str]) -> Arguments:
-    """The arguments as typed; a flag not listed here is kept as text, or ``True`` without a value.
+    """The arguments as typed; one not listed here as number, text, or ``True`` without a value.
 
     :class:`ConfigError` for a value that is no number where one belongs.
     """
@@ -74,7 +74,9 @@ def read_arguments(argv: Sequence[str]) -> Arguments:
         if word.startswith("--"):
             name, equals, value = word.removeprefix("--").partition("=")
             bare = at + 1 == len(rest) or rest[at + 1].startswith("--")
-            setattr(found, name.replace("-", "_"), value if equals else bare or rest[at + 1])
+            given = value if equals else bare or rest[at + 1]
+            number = isinstance(given, str) and given.isdecimal()
+            setattr(found, name.replace("-", "_"), int(given) if number else given)
     return found
 
 

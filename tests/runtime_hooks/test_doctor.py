@@ -76,6 +76,7 @@ def test_an_untested_release_is_a_problem(report, sglang):
         (["--speculative-draft-window-size", "512", "--attention-backend", "fa3"], "fa3"),
         (["--tp", "2", "--unknown-flag", "7"], None),
         (["--enable-lora"], "LoRA"),
+        (["--speculative-draft-window-size", "9", "--attention-backend=triton", "--dcp-size", "2"], "dcp"),
     ],
 )
 def test_launch_arguments_are_judged(report, sglang, words, reason):
