@@ -16,6 +16,7 @@ from adaptive_depth.policies.cost_model import LinearCost
 from adaptive_depth.runtime_hooks import refusals, runtime
 from adaptive_depth.runtime_hooks.agreement import group_agreement
 from adaptive_depth.runtime_hooks.events import StartEvent
+from adaptive_depth.runtime_hooks.facts import facts_of
 from adaptive_depth.runtime_hooks.foreign import Foreign
 from adaptive_depth.runtime_hooks.launch import Launch
 from adaptive_depth.runtime_hooks.plugin import apply
@@ -46,8 +47,7 @@ def install_hooks(scheduler: Foreign, launch: Launch) -> None:
     """Hook this scheduler's worker, before it is made; a refusal ends the process with one line."""
     try:
         require_targets()
-        args = scheduler.server_args
-        installation = Installation(launch, str(args.device), args.tp_size, scheduler.enable_overlap)
+        installation = Installation(launch, facts_of(scheduler))
         apply([*installation.hooks(), *attach(scheduler, installation.runtime, launch.log)])
         installation.replace_index_kernel()
     except AdaptiveDepthError as error:
@@ -57,12 +57,11 @@ def install_hooks(scheduler: Foreign, launch: Launch) -> None:
 class Installation:
     """Everything of ours in one scheduler process."""
 
-    def __init__(self, launch: Launch, device: str, tp_size: int, overlap: bool) -> None:
-        """Build the parts that need no worker yet."""
-        self.launch, self.file, self.tp_size = launch, launch.file(), tp_size
-        choices = self.file.choices()
-        facts = {"device": device, "tp_size": tp_size, "overlap": overlap}
-        online = tp_size == 1
+    def __init__(self, launch: Launch, facts: dict[str, Any]) -> None:
+        """Build the parts that need no worker yet; ``facts`` are those of :func:`facts_of`."""
+        self.launch, self.file, self.tp_size = launch, launch.file(), facts["tp_size"]
+        choices, device = self.file.choices(), str(facts["device"])
+        online = self.tp_size == 1
         self.runtime = AdaptiveRuntime(
             build_controller(self.file, online_cost=online and _learnable(self.file)),
             start_event(self.file, facts, online),

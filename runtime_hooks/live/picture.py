@@ -120,7 +120,7 @@ class Picture:
         check_version(header)
         config = read_config(header)
         backend, policy = (config.get(name) or {} for name in ("backend", "policy"))
-        self.model = label(backend.get("model"), "unknown")
+        self.model = label(backend.get("model"), "unknown").rstrip("/").rpartition("/")[2]
         self.policy = label(policy.get("policy"), "unknown")
         self._baseline.configure(config)
         self._totals(header.get("counts"))

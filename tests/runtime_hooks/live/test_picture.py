@@ -25,7 +25,7 @@ def test_a_round_shows_at_once_while_no_request_has_finished(fed, round_event):
     """After the first round there are its requests, their depth, window, context and acceptance."""
     seen = fed([round_event(0, [("a", 2), ("b", 0)], window=512)])
     assert (seen.link, seen.batch, seen.rounds, seen.depth, seen.finished) == (Link.LIVE, 2, 1, 3, 0)
-    assert seen.accept_length == 2.0 and (seen.model, seen.policy) == ("org/model", "bandit")
+    assert seen.accept_length == 2.0 and (seen.model, seen.policy) == ("model", "bandit")
     one, other = seen.requests
     assert (one.name, one.depth, one.window, one.context, one.tokens) == ("a", 3, 512, 103, 4)
     assert one.accepted == (2,) and one.positions == (1.0, 1.0, 0.0) and one.accept_length == 3.0

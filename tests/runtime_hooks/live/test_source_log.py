@@ -92,7 +92,7 @@ def test_a_large_part_is_entered_near_its_end(append, as_records, round_event, t
     with closing(LogSource(tmp_path / "log")) as source:
         seen = source.read(1000.1)
     assert seen.rounds == 100 and len(seen.requests[0].accepted) < 12
-    assert seen.model == "org/model" and seen.notes == ()
+    assert seen.model == "model" and seen.notes == ()
 
 
 def test_a_log_that_is_not_there_yet_comes_later(follow, append, as_records, round_event):
