@@ -1,16 +1,20 @@
 """The yardstick: a plain per-round Python loop, one round after the other, of the static and the marginal rule.
 
-Written as one would write it first: plain floats and lists, one function a step, no NumPy. It books what the replay books,
-decides what the product decides (a test compares them round by round), and knows no depth 0, window or batch.
+Written as one would write it first: plain floats and lists, one function a step, no NumPy. It books what the
+replay books, decides what the product decides (a test compares them round by round), and knows no depth 0,
+window or batch.
 """
 
 from __future__ import annotations
 
 import math
 
-K_PRIOR, OPTIMISM, POOL_WEIGHT, POOL_DECAY = 0.35, 0.95, 20.0, 0.9995
-SLOW, FAST, WEIGHT, POSITION_WEIGHT = 0.99, 0.90, 8.0, 30.0
-YOUNG_ROUNDS, FLUSH_ROUNDS = 16, 8
+PRIOR, OPTIMISM, POOL_WEIGHT, POOL_DECAY = 0.35, 0.95, 20.0, 0.9995
+WINDOW_WEIGHT, SHAPE_WEIGHT = 100.0, 400.0
+SLOW, FAST, POSITION = 0.99, 0.80, 0.99
+SLOW_WEIGHT, FAST_WEIGHT, POSITION_WEIGHT = 16.0, 2.0, 10.0
+EVIDENCE_FADE, EVIDENCE_MOST = 0.999, 6.0
+YOUNG_ROUNDS, GATHER_ROUNDS = 16, 16
 BANDS = (8_192, 32_768, 131_072, 524_288)
 
 
@@ -43,51 +47,71 @@ class Static:
 class Marginal:
     """Expected tokens over seconds from censored, shrunk counts; switches when the regret of staying is paid."""
 
-    def __init__(self, depths, start, switch_cost=0.05):
+    def __init__(self, depths, start, switch_cost=0.04):
         self.depths, self.current, self.switch_cost = depths, depths.index(start), switch_cost
         self.regret, self.k_max, self.rounds, self.waiting = 0.0, depths[-1], 0, []
         self.failures = [[0.0] * self.k_max for _ in range(len(BANDS) + 1)]
         self.exposure = [[0.0] * self.k_max for _ in range(len(BANDS) + 1)]
+        self.rows = [0.0] * (len(BANDS) + 1)
+        self.evidence, self.trust = 0.0, (0.5, 0.5)
         self.refresh()
         self.start()
 
     def start(self):
-        self.slow, self.fast = [0.0, 0.0], [0.0, 0.0]
-        self.accepted, self.reached = [0.0] * self.k_max, [0.0] * self.k_max
-        self.frailty = 1.0
+        self.slow, self.fast = [SLOW_WEIGHT, SLOW_WEIGHT], [0.0, FAST_WEIGHT]
+        self.failed, self.expected = [0.0] * self.k_max, [POSITION_WEIGHT] * self.k_max
+        self.frailty = (1.0, 1.0)
 
     def refresh(self):
-        before, base = K_PRIOR, []
-        for j in range(self.k_max):
-            failed, exposed = sum(f[j] for f in self.failures), sum(x[j] for x in self.exposure)
-            before = (failed + POOL_WEIGHT * before) / (exposed + POOL_WEIGHT)
-            base.append((failed + POOL_WEIGHT * before) / (exposed + POOL_WEIGHT))
+        scale = [r / x[0] if x[0] > 0 else 1.0 for r, x in zip(self.rows, self.exposure, strict=True)]
+        counted = [[s * x for x in xs] for s, xs in zip(scale, self.exposure, strict=True)]
+        failed = [sum(f) for f in zip(*self.failures, strict=True)]
+        exposed = [sum(x) for x in zip(*counted, strict=True)]
+        before, base = PRIOR, []
+        for f, x in zip(failed, exposed, strict=True):
+            before = (f + POOL_WEIGHT * before) / (x + POOL_WEIGHT)
+            base.append(before)
             before *= OPTIMISM
+        expected = sum(x * h for x, h in zip(exposed, base, strict=True))
+        ratio = (sum(failed) + WINDOW_WEIGHT) / (expected + WINDOW_WEIGHT)
+        shared = [
+            (f + SHAPE_WEIGHT * ratio * h) / (x + SHAPE_WEIGHT)
+            for f, x, h in zip(failed, exposed, base, strict=True)
+        ]
         self.hazard = [
-            [(f + POOL_WEIGHT * h) / (x + POOL_WEIGHT) for f, x, h in zip(fs, xs, base, strict=True)]
-            for fs, xs in zip(self.failures, self.exposure, strict=True)
+            [(f + POOL_WEIGHT * h) / (x + POOL_WEIGHT) for f, x, h in zip(fs, xs, shared, strict=True)]
+            for fs, xs in zip(self.failures, counted, strict=True)
         ]
 
     def pool(self):
         fade = POOL_DECAY ** len(self.waiting)
+        self.rows = [r * fade for r in self.rows]
         for counts in (self.failures, self.exposure):
             for row in counts:
                 for j in range(self.k_max):
                     row[j] *= fade
-        for at, reached, rejected, frailty in self.waiting:
+        self.evidence *= EVIDENCE_FADE ** len(self.waiting)
+        for at, reached, rejected, expected, (slow, fast) in self.waiting:
+            self.rows[at] += 1.0
             for j in range(reached):
-                self.exposure[at][j] += frailty
+                self.exposure[at][j] += slow * self.trust[0] + fast * self.trust[1]
             if rejected:
                 self.failures[at][reached - 1] += 1.0
+            slow, fast = max(slow, 0.01), max(fast, 0.01)
+            self.evidence += rejected * math.log(fast / slow) - expected * (fast - slow)
+        self.evidence = max(-EVIDENCE_MOST, min(EVIDENCE_MOST, self.evidence))
+        recent = 1.0 / (1.0 + math.exp(-self.evidence))
+        self.trust = (1.0 - recent, recent)
         self.waiting.clear()
         self.refresh()
 
     def plan(self, cost, context):
         hazard = self.hazard[band(context)]
+        frailty = self.frailty[0] * self.trust[0] + self.frailty[1] * self.trust[1]
         survival, expected, tokens = 1.0, 1.0, [1.0]
         for j in range(self.k_max):
-            prior = max(0.01, 1.0 - self.frailty * hazard[j])
-            survival *= (self.accepted[j] + POSITION_WEIGHT * prior) / (self.reached[j] + POSITION_WEIGHT)
+            ratio = (frailty * POSITION_WEIGHT + self.failed[j]) / self.expected[j]
+            survival *= max(0.01, 1.0 - ratio * hazard[j])
             expected += survival
             tokens.append(expected)
         rates = [tokens[depth] / price(cost, depth, context) for depth in self.depths]
@@ -100,22 +124,29 @@ class Marginal:
     def observe(self, context, depth, accepted):
         reached, rejected = min(accepted + 1, depth), accepted < depth
         at = band(context)
-        self.waiting.append((at, reached, rejected, self.frailty))
+        hazard = self.hazard[at][:reached]
+        self.waiting.append((at, reached, rejected, sum(hazard), self.frailty))
         self.rounds += 1
-        if reached:
-            self.learn(reached, rejected, accepted, sum(self.hazard[at][:reached]))
-        if self.rounds <= YOUNG_ROUNDS or len(self.waiting) == FLUSH_ROUNDS:
+        self.learn(reached, rejected, hazard)
+        if self.rounds <= YOUNG_ROUNDS or len(self.waiting) == GATHER_ROUNDS:
             self.pool()
 
-    def learn(self, reached, rejected, accepted, expected):
-        for memory, decay in ((self.slow, SLOW), (self.fast, FAST)):
-            memory[0] = memory[0] * decay + rejected
-            memory[1] = memory[1] * decay + expected
+    def learn(self, reached, rejected, hazard):
+        for memory, decay, failed, weight in (
+            (self.slow, SLOW, SLOW_WEIGHT, SLOW_WEIGHT),
+            (self.fast, FAST, 0.0, FAST_WEIGHT),
+        ):
+            memory[0] = failed + (memory[0] - failed) * decay + rejected
+            memory[1] = weight + (memory[1] - weight) * decay + sum(hazard)
         for j in range(self.k_max):
-            self.accepted[j] = self.accepted[j] * SLOW + (j < accepted)
-            self.reached[j] = self.reached[j] * SLOW + (j < reached)
-        slow = (self.slow[0] + WEIGHT) / (self.slow[1] + WEIGHT)
-        self.frailty = (self.fast[0] + WEIGHT * slow) / (self.fast[1] + WEIGHT)
+            self.failed[j] *= POSITION
+            self.expected[j] = POSITION_WEIGHT + (self.expected[j] - POSITION_WEIGHT) * POSITION
+        for j, expected in enumerate(hazard):
+            self.expected[j] += expected
+        if rejected:
+            self.failed[reached - 1] += 1.0
+        slow = self.slow[0] / self.slow[1]
+        self.frailty = (slow, (self.fast[0] + FAST_WEIGHT * slow) / self.fast[1])
 
 
 def band(context):
