@@ -1,7 +1,7 @@
 """Depth rules for the tests alone: ``test-random`` plans anything legal, ``test-faulty`` fails in every way.
 
-``register_all()`` makes them known to this process's registry; under ``CPU_ENGINE_RULES=1`` every server process
-does so.
+``register_all()`` makes them known to this process's registry; under ``CPU_ENGINE_RULES=1`` every server
+process does so.
 """
 
 from dataclasses import dataclass
