@@ -1,11 +1,11 @@
 """Online acceptance: a shared-frailty hazard model, per request, censored, shrunk to a learned pool.
 
-A chain dies at its first rejection, so its length is a survival time over positions 1..K. :class:`HazardPool` learns
-the hazard of every position; a request multiplies it by its frailty ``φ``: how much more often than the pool expects
-this request's drafts are rejected.
+A chain dies at its first rejection, so its length is a survival time over positions 1..K. :class:`HazardPool`
+learns the hazard of every position; a request multiplies it by its frailty ``φ``: how much more often than
+the pool expects this request's drafts are rejected.
 
-* Every round, whatever its depth, informs ``φ`` at all positions at once, so a new request's level is known after a few
-  rounds. Two memories, a slow one and a fast one shrunk to it, follow drift inside the request.
+* Every round, whatever its depth, informs ``φ`` at all positions at once, so a new request's level is known
+  after a few rounds. Two memories, a slow one and a fast one shrunk to it, follow drift inside the request.
 * Counts per request and position catch a request whose *shape* differs from the pool's.
 * Censoring: a round of depth k with a accepted shows positions 1..min(a+1, k); only those update.
 """
@@ -25,7 +25,7 @@ from adaptive_depth.policies.types import BatchView, Candidates, RoundResult
 
 F32 = npt.NDArray[np.float32]
 
-#: Rounds gathered before the pool is worked out anew; the first few rounds are worth more than the delay costs.
+#: Rounds gathered before the pool is worked out anew; the first few are worth more than the delay costs.
 GATHER_ROUNDS, GATHER_ROWS, YOUNG_ROUNDS = 16, 256, 16
 #: Columns of a request's state before the 2·K position counts.
 #: failures, failures expected of the pool, and frailty, each for the slow and the fast memory.
@@ -39,7 +39,7 @@ class SurvivalEstimator(Protocol):
         """P(at least j+1 drafts accepted) per row, candidate window and position, f32[R, W, K]."""
 
     def window_bonus(self, batch: BatchView) -> F32 | None:
-        """Benefit of the doubt for windows little tried: share of the expected tokens, f32[R, W]; None with one window."""
+        """Benefit of the doubt of windows little tried, a share of the tokens, f32[R, W]; None with one window."""
 
     def observe(self, result: RoundResult) -> None:
         """Learn from a round."""
@@ -56,7 +56,7 @@ class SurvivalEstimator(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptanceConfig:
-    """Parameters of :class:`AcceptanceEstimator`: decays per round, weights in expected failures or exposures.
+    """Parameters of :class:`AcceptanceEstimator`: decays a round, weights in expected failures or exposures.
 
     The defaults were chosen on recordings of one 135M MTP model, on no public set.
     """
@@ -210,7 +210,7 @@ class AcceptanceEstimator:
             return self._state[slots]
 
     def _judge(self, state: F32) -> None:
-        """Write both memories' frailty: how much more often than the pool expects this request is rejected."""
+        """Write both memories' frailty: how much more often than the pool expects a request is rejected."""
         slow = state[:, 0] / state[:, 2]
         state[:, 4] = slow
         slow = slow * np.float32(self._config.fast_weight)
@@ -219,7 +219,7 @@ class AcceptanceEstimator:
         state[:, 5] = slow
 
     def _window_index(self, window: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Index of each row's window among the candidates; a window that is none counts as the nearest above."""
+        """Index of each row's window among the candidates; any other counts as the nearest one above."""
         if len(self._windows) == 1:
             return np.zeros(len(window), np.intp)
         ordered = self._windows[self._order]

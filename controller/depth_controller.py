@@ -64,10 +64,10 @@ class Snapshot:
 class DepthController:
     """Turns batches into plans and outcomes into estimates; never raises into the decode loop.
 
-    Every plan gets a rising ``plan_id``. Feedback is taken once per plan, however late, and only for rows whose slot has
-    not been forgotten since. On any internal error the static plan (start depth and window) is served and the error
-    counted; after ``max_failures`` the controller stays static. ``strict`` raises instead: a simulation that quietly
-    went static would be a lie.
+    Every plan gets a rising ``plan_id``. Feedback is taken once per plan, however late, and only for rows
+    whose slot has not been forgotten since. On any internal error the static plan (start depth and window) is
+    served and the error counted; after ``max_failures`` the controller stays static. ``strict`` raises
+    instead: a simulation that quietly went static would be a lie.
 
     >>> from adaptive_depth.controller.build import build_controller
     >>> controller = build_controller("static:2")
@@ -111,7 +111,7 @@ class DepthController:
         return plan
 
     def observe(self, result: RoundResult) -> None:
-        """Learn from a round; results of unknown plans and rows of forgotten slots are dropped and counted."""
+        """Learn from a round; results of unknown plans and rows of forgotten slots are counted, not used."""
         if result.plan_id not in self._pending:
             self._unknown += 1
             return
@@ -120,7 +120,7 @@ class DepthController:
             self._guard(lambda: self._learn(result))
 
     def forget(self, slots: npt.NDArray[Any]) -> None:
-        """These slots' requests are gone (finished, aborted, retracted); feedback still under way is a stranger's."""
+        """These slots' requests are gone (finished, aborted, retracted); late feedback is a stranger's."""
         slots = np.asarray(slots, np.intp)
         if not len(slots):
             return
@@ -262,7 +262,7 @@ class DepthController:
         )
 
     def _guard(self, step: Callable[[], Any]) -> Any:
-        """Run ``step``; on any error count it and return ``None``, so that no fault of ours ends a request."""
+        """Run ``step``; on any error count it and return ``None``: no fault of ours may end a request."""
         try:
             return step()
         except Exception as error:

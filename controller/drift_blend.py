@@ -1,7 +1,8 @@
-"""How far to trust a request's recent rounds over its whole past: learned from which of the two predicts better.
+"""How far to trust a request's recent rounds over its whole past: learned from which predicts better.
 
-On stationary text the slow memory wins and the fast one only adds noise; where a request drifts (code edits, n-gram
-drafts, long reasoning) the fast one wins. The evidence is the log-likelihood of what the next round did.
+On stationary text the slow memory wins and the fast one only adds noise; where a request drifts (code edits,
+n-gram drafts, long reasoning) the fast one wins. The evidence is the log-likelihood of what the next round
+did.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 F32 = npt.NDArray[np.float32]
 
-#: Evidence fades by this a round, and is cut at this many nats so that a change of mind takes rounds, not hours.
+#: Evidence fades by this a round, and is cut at this many nats: a change of mind takes rounds, not hours.
 FADE, MOST = 0.999, 6.0
 
 
@@ -31,8 +32,9 @@ class DriftBlend:
     def add(self, rejected: npt.NDArray[Any], expected: F32, frailty: F32, rounds: int) -> None:
         """Judge both memories by rows they had not seen.
 
-        ``rejected[M]`` whether the chain was rejected, ``expected[M]`` rejections the pool expected up to where it got,
-        ``frailty[M, 2]`` what the two memories made of it. Poisson log-likelihood of the fast over the slow one.
+        ``rejected[M]`` whether the chain was rejected, ``expected[M]`` rejections the pool expected up to
+        where it got, ``frailty[M, 2]`` what the two memories made of it. Poisson log-likelihood of the fast
+        over the slow one.
         """
         frailty = np.maximum(frailty, np.float32(0.01))
         gain = rejected * np.log(frailty[:, 1] / frailty[:, 0]) - expected * (frailty[:, 1] - frailty[:, 0])

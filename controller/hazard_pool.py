@@ -1,7 +1,7 @@
 """What all requests have in common: the hazard that a draft at a chain position is rejected.
 
-Failures and exposure are counted by context band, candidate window and position. Exposure is weighted by the request's
-frailty (Breslow's estimator), so a hard request does not make its positions look hard.
+Failures and exposure are counted by context band, candidate window and position. Exposure is weighted by the
+request's frailty (Breslow's estimator), so a hard request does not make its positions look hard.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ SHAPE_WEIGHT = 400.0
 class HazardPool:
     """Pooled hazard ``λ[band, window, position]``.
 
-    Falls back in steps, each worth ``weight`` exposures: a prior or the position before it (times ``optimism``,
-    since real chains' hazard falls or stays flat), then everything seen at the position (times how a window compares),
-    then this window, then this band. Counts fade by ``decay`` a round, so what was learned long ago drifts back to the
-    fallback and gets retried. Exposure counts a row by its frailty; by band and window the average row counts 1, or
-    frailty would soak up what is the window's own.
+    Falls back in steps, each worth ``weight`` exposures: a prior or the position before it (times
+    ``optimism``, since real chains' hazard falls or stays flat), then everything seen at the position (times
+    how a window compares), then this window, then this band. Counts fade by ``decay`` a round, so what was
+    learned long ago drifts back to the fallback and gets retried. Exposure counts a row by its frailty; by
+    band and window the average row counts 1, or frailty would soak up what is the window's own.
 
     >>> pool = HazardPool(windows=1, k_max=2, prior=0.4, optimism=1.0, weight=10.0, decay=1.0)
     >>> pool.hazard[0, 0].round(2).tolist()
@@ -76,7 +76,7 @@ class HazardPool:
         frailty: F32,
         rounds: int,
     ) -> None:
-        """Add ``rounds`` rounds of rows: positions reached (0..K), whether the last was a rejection, the frailty."""
+        """Add ``rounds`` rounds of rows: positions reached (0..K), whether the last was rejected, the frailty."""
         bands, windows, k_max = self._failures.shape
         width = k_max + 1
         at = cell * width + reached

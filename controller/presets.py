@@ -55,6 +55,14 @@ PRESETS: dict[str, LinearCost] = {
 }
 
 
+#: Models the presets were fitted to.
+MODELS = {"Qwen3.6-35B-A3B": "q35-b200", "Qwen3.5-122B-A10B": "q122-b200", "Nemotron-3-120B": "nem-b200"}
+#: Shortest and longest context of the published rounds. Plain decoding was only published at the longest.
+FITTED_CONTEXT = (261_000, 1_040_000)
+#: Window and sink of the published rounds.
+PAPER_WINDOW, PAPER_SINK = 4032, 64
+
+
 def preset(name: str) -> LinearCost:
     """The preset called ``name``; :class:`ConfigError` names the nearest known one otherwise.
 

@@ -1,8 +1,9 @@
-"""A rounds trace made dense, so that any policy can be replayed on it: ``modelled`` wherever it was not played.
+"""A rounds trace made dense, so that any policy can be replayed on it: ``modelled`` where it was not played.
 
-Positions at which a round was played keep their recorded count (a censored one at least its depth). Every other
-position is drawn from a generator fitted to the trace: a level by request, autoregressive drift, shared token
-difficulty (:mod:`adaptive_depth.sim.synth_fit`). Nothing deeper than the deepest recorded round is invented.
+Positions at which a round was played keep their recorded count (a censored one at least its depth). Every
+other position is drawn from a generator fitted to the trace: a level by request, autoregressive drift, shared
+token difficulty (:mod:`adaptive_depth.sim.synth_fit`). Nothing deeper than the deepest recorded round
+is invented.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ REJECTION_SEEN = 127
 
 
 def complete_rounds(header: TraceHeader, block: RoundsBlock, seed: int = 0) -> TraceSet:
-    """The dense stand-in of a rounds trace; the same for the same ``seed``. ConfigError where nothing can be fitted."""
+    """The dense stand-in of a rounds trace, the same for the same seed; ConfigError if nothing can be fitted."""
     rng = np.random.Generator(np.random.PCG64([seed, 1]))
     block = select_requests(block, np.flatnonzero(block.output_tokens > 0))
     if not header.ordered:
@@ -54,7 +55,7 @@ def complete_rounds(header: TraceHeader, block: RoundsBlock, seed: int = 0) -> T
         workload=block.workload,
         request_id=block.request_id,
         known=known,
-        note=f"context unknown, priced at {ASSUMED_CONTEXT} tokens" if lost.any() else "",
+        note=f"context unknown, {ASSUMED_CONTEXT:,} tokens assumed" if lost.any() else "",
     )
 
 

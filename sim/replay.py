@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
+from adaptive_depth.controller.build import DEFAULT_COST
 from adaptive_depth.controller.policy_file import PolicyFile
+from adaptive_depth.controller.presets import (
+    FITTED_CONTEXT,
+    MODELS,
+    PAPER_SINK,
+    PAPER_WINDOW,
+    PRESETS,
+    preset,
+)
 from adaptive_depth.policies.cost_model import CostModel
 from adaptive_depth.policies.spec import PolicySpec
 from adaptive_depth.sim.complete_rounds import complete_rounds
@@ -19,6 +28,7 @@ from adaptive_depth.sim.replay_set import replay_set
 from adaptive_depth.sim.trace_input import open_traces
 from adaptive_depth.traces.blocks import concat_blocks
 from adaptive_depth.traces.errors import AdaptiveDepthError
+from adaptive_depth.traces.header import TraceHeader
 from adaptive_depth.traces.records import DenseBlock, IntervalsBlock, RoundsBlock
 from adaptive_depth.traces.store import TraceReader
 
@@ -27,8 +37,10 @@ from adaptive_depth.traces.store import TraceReader
 class ReplayJob:
     """What to replay; everything but the traces.
 
-    ``depths`` and ``windows`` limit the candidates (default: 0 to 8, and the windows recorded); ``context`` prices every
-    request at that many prompt tokens.
+    ``depths`` and ``windows`` limit the candidates (default: 0 to 8, and the windows recorded); ``context``
+    prices every request at that many prompt tokens. ``cost`` and ``cost_name`` are settled per trace where
+    the name is ``auto``: the preset of the trace's model. With ``own_context`` a preset prices contexts it
+    was never fitted to.
     """
 
     policies: tuple[tuple[str, PolicySpec | PolicyFile], ...]
@@ -36,6 +48,7 @@ class ReplayJob:
     cost: CostModel
     options: ReplayOptions = field(default_factory=ReplayOptions)
     context: int | None = None
+    own_context: bool = False
     depths: tuple[int, ...] | None = None
     windows: tuple[int, ...] | None = None
     seed: int = 0
@@ -62,6 +75,7 @@ def replay_paths(
 def _replay_file(
     reader: TraceReader, job: ReplayJob, report: ReplayReport, advance: Callable[[int, str], None]
 ) -> None:
+    job = _priced(job, reader.header)
     blocks = list(reader.blocks())
     if not blocks:
         raise AdaptiveDepthError("holds no usable request")
@@ -78,12 +92,28 @@ def _replay_file(
     report.pictures.append(pictures)
 
 
+def _priced(job: ReplayJob, header: TraceHeader) -> ReplayJob:
+    """The job at the cost of this trace's model, where the cost is left to the trace."""
+    if job.cost_name != AUTO:
+        return job
+    name = MODELS.get(header.model, DEFAULT_COST)
+    return replace(job, cost_name=name, cost=preset(name))
+
+
 def _placed(trace: TraceSet, job: ReplayJob) -> TraceSet:
-    """The trace at the job's context and windows."""
-    if job.windows is not None:
-        trace = trace.with_windows(job.windows, SINK)
-    return trace if job.context is None else trace.at_context(job.context)
+    """The trace at the job's context and windows.
+
+    A preset says nothing of contexts far below the published ones, so a trace of short prompts is priced as
+    the paper served: at 1.04M tokens and its window.
+    """
+    windows, context = job.windows, job.context
+    short = trace.context.max(initial=0) < FITTED_CONTEXT[0]
+    if context is None and short and job.cost_name in PRESETS and not job.own_context:
+        context, windows = FITTED_CONTEXT[1], windows or (PAPER_WINDOW,)
+    if windows is not None:
+        trace = trace.with_windows(windows, PAPER_SINK)
+    return trace if context is None else trace.at_context(context)
 
 
-#: Sink tokens that go with an assumed window: the paper's.
-SINK = 64
+#: The cost name that leaves the preset to the trace's model.
+AUTO = "auto"

@@ -1,4 +1,4 @@
-"""What can be said of a log of interval averages: what it measured, and that no policy can be replayed on it."""
+"""What can be said of a log of interval averages: what it measured; no policy can be replayed on it."""
 
 from __future__ import annotations
 

@@ -16,11 +16,11 @@ Role = Literal["ladder", "hindsight", "policy", "played"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRow:
-    """One policy on one trace set at one cost; ratios are fractions (0.013 = +1.3 %), ``None`` where undefined.
+    """One policy on one trace set at one cost; ratios are fractions (0.013 = +1.3 %), None where undefined.
 
-    ``ci95`` is the interval of ``vs_best_static`` by resampling requests. ``gap_closed`` is
-    (rate - best static) / (clairvoyant - best static). ``coverage`` is the share of rounds (or positions) on which
-    the trace itself holds what the row needed.
+    ``ci95`` is the interval of ``vs_best_static`` by resampling requests. ``gap_closed`` is (rate - best
+    static) / (clairvoyant - best static). ``coverage`` is the share of rounds (or positions) on which the
+    trace itself holds what the row needed.
     """
 
     trace_set: str

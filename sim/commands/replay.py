@@ -13,6 +13,10 @@ HELP = (
 
 #: Rules replayed where none is named; ``static`` is the ladder.
 LADDER_RULE = "static"
+#: What ``--context own`` is parsed to.
+OWN = 0
+#: Width of the table where there is no terminal to ask.
+PLAIN_WIDTH = 100
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,12 +30,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="rule (static:3, sglang-ema:FILE, marginal:switch_cost=0.1) or policy file; default: every rule",
     )
     add(
-        "--cost",
-        default="q35-b200",
-        metavar="PRESET|FILE",
-        help="preset, cost file or table (default %(default)s)",
+        "--cost", default="auto", metavar="PRESET|FILE", help="preset, cost file or table (default: by model)"
     )
-    add("--context", type=_count, metavar="N", help="price every prompt at N tokens (evidence: modelled)")
+    add(
+        "--context", type=_context, metavar="N|own", help="price every prompt at N tokens; a preset prices prompts far below its fit at 1.04M unless 'own'",
+    )
     add("--batch", type=_count, default=1, metavar="B", help="requests that share each round (default 1)")
     add(
         "--lag",
@@ -70,19 +73,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _job(args: argparse.Namespace):  # noqa: ANN202 - the type is imported inside, as all that is slow
-    from adaptive_depth.controller.build import read_policy
+    from adaptive_depth.controller.build import DEFAULT_COST, read_policy
     from adaptive_depth.controller.cost_file import load_cost
     from adaptive_depth.policies.registry import entries
     from adaptive_depth.sim.engine.dense import ReplayOptions
-    from adaptive_depth.sim.replay import ReplayJob
+    from adaptive_depth.sim.replay import AUTO, ReplayJob
 
     names = args.policy or [entry.name for entry in entries() if entry.name != LADDER_RULE]
     return ReplayJob(
         policies=tuple((name, read_policy(name)) for name in names),
         cost_name=args.cost,
-        cost=load_cost(args.cost),
+        cost=load_cost(DEFAULT_COST if args.cost == AUTO else args.cost),
         options=ReplayOptions(batch=args.batch, lanes=args.lanes, lag=args.lag),
-        context=args.context,
+        context=args.context or None,
+        own_context=args.context == OWN,
         depths=args.depths,
         windows=args.window,
         seed=args.seed,
@@ -98,7 +102,8 @@ def _write(report, args: argparse.Namespace) -> None:  # noqa: ANN001 - see _job
     from adaptive_depth.sim.report.replay_table import print_replay
     from adaptive_depth.traces.errors import ConfigError
 
-    print_replay(report, Console())
+    console = Console()
+    print_replay(report, console if console.is_terminal else Console(width=PLAIN_WIDTH))
     try:
         for path in filter(None, (args.json, args.csv, args.html)):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -126,6 +131,10 @@ def _count(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is below 1")
     return value
+
+
+def _context(text: str) -> int:
+    return OWN if text == "own" else _count(text)
 
 
 def _list(text: str) -> tuple[int, ...]:

@@ -1,6 +1,7 @@
-"""The exact clairvoyant: the least time any depth and window schedule could have taken, by dynamic programming.
+"""The exact clairvoyant: the least time any schedule of depth and window could take, by dynamic programming.
 
-V(p) = min over (k, w) of T(k, w, L + p) + V(p + min(A_w[p], k) + 1), V(N) = 0, request by request (one a round).
+V(p) = min over (k, w) of T(k, w, L + p) + V(p + min(A_w[p], k) + 1), V(N) = 0, request by request (one
+a round).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def clairvoyant(trace: TraceSet, candidates: Candidates, cost: CostModel) -> Rep
 def _solve(
     trace: TraceSet, request: npt.NDArray[np.int64], candidates: Candidates, cost: CostModel
 ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.float64]]:
-    """Best (window, depth) index at every position ``[requests, longest]`` and the least seconds ``[requests]``.
+    """Best (window, depth) index at every position ``[requests, longest]``; the least seconds ``[requests]``.
 
     Rows are aligned at their ends: column c of ``value`` is V at c tokens before the end.
     """

@@ -1,7 +1,7 @@
 """Exact replay of one fixed depth and window: the ladder every other policy is measured against.
 
-Requests do not influence each other when a plan never changes and every request has its own rounds, so they are walked
-a cache full at a time, without a controller in the loop.
+Requests do not influence each other when a plan never changes and every request has its own rounds, so they
+are walked a cache full at a time, without a controller in the loop.
 """
 
 from __future__ import annotations

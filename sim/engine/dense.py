@@ -1,8 +1,9 @@
 """Exact replay of a dense trace: lanes of requests in lockstep through one controller.
 
-A lane is one simulated server; ``batch`` requests share its rounds and the next request in trace order is admitted when
-one ends. Under greedy decoding the drafts accepted from output position p depend only on (p, window), so the replay is
-exact for any policy: ``a = min(A_w[p], k)``, emit ``a + 1`` clipped to the output, ``p += a + 1``.
+A lane is one simulated server; ``batch`` requests share its rounds and the next request in trace order is
+admitted when one ends. Under greedy decoding the drafts accepted from output position p depend only on (p,
+window), so the replay is exact for any policy: ``a = min(A_w[p], k)``, emit ``a + 1`` clipped to the output,
+``p += a + 1``.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from adaptive_depth.sim.engine.trace_set import TraceSet
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
-#: Requests a lane serves in turn, at least, unless told otherwise: what a rule learns on one it can use on the next.
+#: Requests a lane serves in turn, at least, unless told otherwise: a rule learns on one for the next.
 REQUESTS_PER_LANE = 16
 NOBODY = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayOptions:
-    """How to replay: requests per round, lanes (0: chosen), rounds between a verify and the plan that may use it.
+    """How to replay: requests a round, lanes (0: chosen), rounds between a verify and a plan that may use it.
 
     A lag of 0 equals 1 for counts: no count is known before its own verify.
     """
@@ -77,8 +78,8 @@ class _Seats:
     def turn_over(self, done: npt.NDArray[np.bool_], into: Replayed) -> npt.NDArray[np.int32]:
         """Book the finished requests, admit the next ones into other slots; return the slots left.
 
-        A slot rests until the feedback still under way for it is in, as in the server, where a request only ends when
-        its last result is read.
+        A slot rests until the feedback still under way for it is in, as in the server, where a request only
+        ends when its last result is read.
         """
         rows = np.flatnonzero(done)
         gone = self.slot[rows]
@@ -110,7 +111,7 @@ def replay_dense(
     watch: tuple[int, ...] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Replayed:
-    """Replay ``trace`` through ``controller``; rounds take what ``cost`` says. ``progress`` gets tokens done."""
+    """Replay ``trace`` through ``controller``; rounds take what ``cost`` says, ``progress`` gets tokens done."""
     return _Run(trace, controller, cost, options, watch).run(progress)
 
 

@@ -17,8 +17,8 @@ from adaptive_depth.traces.records import DenseBlock
 class TraceSet:
     """A named dense trace.
 
-    ``evidence`` is ``exact`` where the counts were recorded (or generated) dense, ``modelled`` where they were filled in
-    from rounds or moved to another context or window.
+    ``evidence`` is ``exact`` where the counts were recorded (or generated) dense, ``modelled`` where they
+    were filled in from rounds or moved to another context or window.
     """
 
     name: str
@@ -33,8 +33,8 @@ class TraceSet:
     coverage: float = 1.0
     workload: tuple[str, ...] = ()
     request_id: tuple[str, ...] = ()
-    #: Deepest depth at which the count is recorded, by position, i8[N]: 127 where a rejection was seen, -1 nowhere.
-    #: ``None``: recorded everywhere.
+    #: Deepest depth at which the count is recorded, by position, i8[N]: 127 where a rejection was seen, -1
+    #: nowhere. ``None``: recorded everywhere.
     known: npt.NDArray[np.int8] | None = None
     note: str = ""
 
@@ -68,21 +68,28 @@ class TraceSet:
         return rows
 
     def at_context(self, tokens: int) -> TraceSet:
-        """The same acceptance priced as if every prompt had ``tokens`` tokens; ``modelled``, as acceptance may move."""
+        """The same acceptance priced as if every prompt had ``tokens`` tokens; what is accepted stays the trace's own."""
         if (self.context == tokens).all():
             return self
-        moved = np.full_like(self.context, tokens)
-        return replace(
-            self, context=moved, evidence="modelled", note=_add(self.note, f"priced at {tokens} tokens")
-        )
+        note = _add(self.note, f"priced at {tokens:,} tokens of context")
+        return replace(self, context=np.full_like(self.context, tokens), note=note)
 
     def with_windows(self, windows: tuple[int, ...], sink: int) -> TraceSet:
-        """A trace recorded at full context only, as if these windows accepted alike; ``modelled``."""
+        """A trace recorded at full context only, at these windows instead.
+
+        Exact where a window covers every request's context, as it then is the full context; else
+        ``modelled``: the window is assumed to accept as the full context does.
+        """
         if self.windows != (0,) or windows == (0,):
             return self
+        longest = int((self.context + self.output_tokens).max(initial=0))
+        covers = all(window == 0 or window + sink >= longest for window in windows)
         accepted = np.broadcast_to(self.accepted, (len(windows), self.accepted.shape[1]))
+        moved = replace(self, windows=windows, sink=sink, accepted=accepted)
+        if covers:
+            return moved
         note = _add(self.note, "windows assumed to accept as full context")
-        return replace(self, windows=windows, sink=sink, accepted=accepted, evidence="modelled", note=note)
+        return replace(moved, evidence="modelled", note=note)
 
 
 def _add(note: str, more: str) -> str:
