@@ -33,6 +33,12 @@ class CostSource(Protocol):
     def observe(self, load: Load, depth: npt.NDArray[Any], seconds: npt.NDArray[Any]) -> None:
         """Take measured rounds, one a group; NaN seconds are no sample."""
 
+    def state_dict(self) -> dict[str, Any]:
+        """What was learned, as plain arrays."""
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Restore :meth:`state_dict`'s value."""
+
 
 @dataclass(frozen=True, slots=True)
 class FixedCost:
@@ -43,6 +49,13 @@ class FixedCost:
 
     def observe(self, load: Load, depth: npt.NDArray[Any], seconds: npt.NDArray[Any]) -> None:
         """Nothing to learn."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Nothing was learned."""
+        return {}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Nothing to restore."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +176,19 @@ class DepthController:
     def state_dict(self) -> dict[str, Any]:
         """Everything learned, as plain arrays; version 1."""
         estimator = None if self._estimator is None else self._estimator.state_dict()
-        return {"version": 1, "rule": self.rule.state_dict(), "estimator": estimator}
+        return {
+            "version": 1,
+            "rule": self.rule.state_dict(),
+            "estimator": estimator,
+            "cost": self._cost.state_dict(),
+        }
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Restore :meth:`state_dict`'s value; ValueError where it does not fit."""
         if state.get("version") != 1:
             raise ValueError(f"controller state has version {state.get('version')}, expected 1")
         self.rule.load_state(state["rule"])
+        self._cost.load_state(state["cost"])
         if self._estimator is not None:
             self._estimator.load_state(state["estimator"])
 
