@@ -1,4 +1,4 @@
-"""The yardstick: a plain per-round Python loop, one round after the other, of the static and the marginal rule.
+"""The yardstick: a plain per-round Python loop, one round after another, of the static and marginal rules.
 
 Written as one would write it first: plain floats and lists, one function a step, no NumPy. It books what the
 replay books, decides what the product decides (a test compares them round by round), and knows no depth 0,
@@ -45,7 +45,7 @@ class Static:
 
 
 class Marginal:
-    """Expected tokens over seconds from censored, shrunk counts; switches when the regret of staying is paid."""
+    """Expected tokens over seconds from shrunk, censored counts; moves once the regret of staying is paid."""
 
     def __init__(self, depths, start, switch_cost=0.04):
         self.depths, self.current, self.switch_cost = depths, depths.index(start), switch_cost

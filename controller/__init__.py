@@ -1,0 +1,1 @@
+"""Estimators of acceptance and cost, and the controller that the server and the simulator both call."""

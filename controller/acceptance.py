@@ -39,7 +39,7 @@ class SurvivalEstimator(Protocol):
         """P(at least j+1 drafts accepted) per row, candidate window and position, f32[R, W, K]."""
 
     def window_bonus(self, batch: BatchView) -> F32 | None:
-        """Benefit of the doubt of windows little tried, a share of the tokens, f32[R, W]; None with one window."""
+        """Benefit of the doubt of little tried windows, a share of tokens, f32[R, W]; None with one."""
 
     def observe(self, result: RoundResult) -> None:
         """Learn from a round."""

@@ -76,7 +76,7 @@ class HazardPool:
         frailty: F32,
         rounds: int,
     ) -> None:
-        """Add ``rounds`` rounds of rows: positions reached (0..K), whether the last was rejected, the frailty."""
+        """Add ``rounds`` rounds of rows: positions reached (0..K), was the last rejected, the frailty."""
         bands, windows, k_max = self._failures.shape
         width = k_max + 1
         at = cell * width + reached

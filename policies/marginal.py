@@ -25,13 +25,13 @@ NO_WINDOW = np.empty(0, np.int32)
 class MarginalConfig:
     """Parameters of :class:`Marginal`.
 
-    ``switch_cost`` is the price of a change of depth, in rounds: a better depth is taken once the throughput given up by
-    waiting adds up to it (ski rental), so a large advantage moves at once and a small one has to last.
-    ``exit_cost`` is the same for going to depth 0: dearer, because nothing is learned there.
-    ``probe_budget`` is the share of time spent, at depth 0, on finding out whether drafting pays again: two thirds go to
-    regular probes, the rest is saved for following up a probe that was accepted. The first waits are shorter and
-    double, so a short lull costs little. ``wake_below``: drafting resumes once the probes make what is
-    believed this much less likely than good drafts.
+    ``switch_cost`` is the price of a change of depth, in rounds: a better depth is taken once the throughput
+    given up by waiting adds up to it (ski rental), so a large advantage moves at once and a small one has to
+    last. ``exit_cost`` is the same for going to depth 0: dearer, because nothing is learned there.
+    ``probe_budget`` is the share of time spent, at depth 0, on finding out whether drafting pays again: two
+    thirds go to regular probes, the rest is saved for following up a probe that was accepted. The first waits
+    are shorter and double, so a short lull costs little. ``wake_below``: drafting resumes once the probes
+    make what is believed this much less likely than good drafts.
     """
 
     switch_cost: float = 0.04
@@ -53,11 +53,12 @@ class MarginalConfig:
 
 @register("marginal", MarginalConfig)
 class Marginal:
-    """Maximise Σ E_i(k, w_i) / T over every (k, w); the last draft worth taking is the one whose gain pays its time.
+    """Maximise Σ E_i(k, w_i) / T over every (k, w): the last draft taken is the last that pays its time.
 
-    E_i is 1 + Σ_{j<=k} S_j. All candidates are evaluated: a staircase in T (graph buckets, tiles) makes the ratio
-    non-convex, so a greedy walk would stop early. With several requests in a group the depth is chosen at the best
-    common window, then every request takes the window that gains most at that rate (one Dinkelbach step).
+    E_i is 1 + Σ_{j<=k} S_j. All candidates are evaluated: a staircase in T (graph buckets, tiles) makes the
+    ratio non-convex, so a greedy walk would stop early. With several requests in a group the depth is chosen
+    at the best common window, then every request takes the window that gains most at that rate (one
+    Dinkelbach step).
     """
 
     uses_survival = True
@@ -94,7 +95,7 @@ class Marginal:
         return plan
 
     def _common_window(self, batch: BatchView, estimates: Estimates, rate: F64) -> I64:
-        """Index of the window that is best for a whole group, ``[G]``; a little tried one has the benefit of the doubt.
+        """Index of the window that is best for a whole group, ``[G]``; little tried ones are given a bonus.
 
         The doubt decides the window only: a depth chosen on hope would be too deep.
         """
@@ -120,7 +121,7 @@ class Marginal:
         return Load(rows, context, total if estimates.cost.extend_windowed else context, total)
 
     def _choose(self, groups: npt.NDArray[Any], rate: F64) -> tuple[I64, I64]:
-        """Index of the depth so far and of the one to run, ``[G]``; it stays until the regret of staying is paid."""
+        """Index of the depth so far and of the one to run, ``[G]``; stays until staying has cost enough."""
         state = self._groups
         state.reserve(groups)
         current, best = state["depth"][groups], rate.argmax(axis=1)
@@ -179,7 +180,7 @@ class Marginal:
         common: I64,
         chosen: I64,
     ) -> npt.NDArray[np.int32]:
-        """Every row's window at its group's depth, i32[R]: the group's, or one that gains more for this row."""
+        """Every row's window at its group's depth, i32[R]: the group's, or one that gains this row more."""
         windows = self._candidates.window_array
         if batch.one_row_each:
             return windows[common]

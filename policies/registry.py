@@ -1,7 +1,7 @@
 """The registry of rules: one name, one frozen config, one class.
 
-``Policy`` is the interface every rule meets. A rule is built for fixed :class:`Candidates`; it keeps only its own
-state, keyed by group or slot. It may not read a clock, a file, the environment or a global random state.
+``Policy`` is the interface every rule meets. A rule is built for fixed :class:`Candidates`; it keeps only its
+own state, keyed by group or slot. It may not read a clock, a file, the environment or a global random state.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The rows a rule sees and the plan it returns (struct of arrays, one row a request).
 
-R = rows (requests in flight), G = groups present (requests that share a round), W = candidate windows,
-K = deepest candidate depth, D = candidate depths. In the server there is one group; in a replay every lane is one.
+R = rows (requests in flight), G = groups present (requests that share a round), W = candidate windows, K =
+deepest candidate depth, D = candidate depths. In the server there is one group; in a replay every lane is
+one.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ class Reason(IntEnum):
 class Candidates:
     """The depths and windows a rule may choose from.
 
-    ``depths`` ascend and may hold 0 (no drafting). ``windows`` hold 0 for full context; ``sink`` tokens are always
-    kept. ``start_depth`` and ``start_window`` are the launch configuration: what runs before any feedback and after
-    a failure.
+    ``depths`` ascend and may hold 0 (no drafting). ``windows`` hold 0 for full context; ``sink`` tokens are
+    always kept. ``start_depth`` and ``start_window`` are the launch configuration: what runs before any
+    feedback and after a failure.
     """
 
     depths: tuple[int, ...] = (0, 1, 2, 3, 5, 7)
@@ -178,13 +179,14 @@ class BatchView:
 class Estimates:
     """What the controller believes before a round.
 
-    ``survival[r, w, j]`` is the probability that row r accepts at least j+1 drafts when the draft attends candidate
-    window w; non-increasing in j, f32[R, W, K]. ``cost`` prices a round.
+    ``survival[r, w, j]`` is the probability that row r accepts at least j+1 drafts when the draft attends
+    candidate window w; non-increasing in j, f32[R, W, K]. ``cost`` prices a round.
     """
 
     survival: F32
     cost: CostModel
-    #: Benefit of the doubt for windows little tried, as a share of the expected tokens, f32[R, W]; ``None``: no doubt.
+    #: Benefit of the doubt for windows little tried, as a share of the expected tokens, f32[R, W]; ``None``:
+    #: no doubt.
     window_bonus: F32 | None = None
 
 
@@ -192,8 +194,8 @@ class Estimates:
 class Plan:
     """What the next round does.
 
-    ``depth`` per group present in the batch (batch order), ``cap`` per row (<= its group's depth), ``window`` per row.
-    ``index`` is the position of ``depth`` in the candidates.
+    ``depth`` per group present in the batch (batch order), ``cap`` per row (<= its group's depth), ``window``
+    per row. ``index`` is the position of ``depth`` in the candidates.
     """
 
     depth: I8  # [G]
@@ -213,7 +215,8 @@ class Plan:
 class RoundResult:
     """What a round did: the TRUE depth and window it ran at, whatever was planned meanwhile.
 
-    ``accepted == depth`` is censored: "at least". ``seconds`` is NaN where unknown or not a sample (prefill, stall).
+    ``accepted == depth`` is censored: "at least". ``seconds`` is NaN where unknown or not a sample (prefill,
+    stall).
     """
 
     plan_id: int

@@ -1,9 +1,9 @@
 """The way back from depth 0, where nothing is drafted and so nothing is learned.
 
-A sleeping group drafts its shallowest chain now and then: at first after short waits, then as often as a budget of time
-allows. Accepted probes are followed up from what the budget has saved. Each probe weighs what is believed of the group's
-requests against drafts that are good again (a cumulative log-likelihood ratio that never falls below 0); once that
-refutes the belief, the group wakes and the belief is forgotten.
+A sleeping group drafts its shallowest chain now and then: at first after short waits, then as often as a
+budget of time allows. Accepted probes are followed up from what the budget has saved. Each probe weighs what
+is believed of the group's requests against drafts that are good again (a cumulative log-likelihood ratio that
+never falls below 0); once that refutes the belief, the group wakes and the belief is forgotten.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ GOOD = 0.75
 class ZeroExit:
     """Sleep, probe and wake of every group.
 
-    ``budget`` is the share of plain decoding's time that probes may take, ``wait_max`` the longest wait in rounds,
-    ``wake_below`` the likelihood of the belief, relative to good drafts, that refutes it.
+    ``budget`` is the share of plain decoding's time that probes may take, ``wait_max`` the longest wait in
+    rounds, ``wake_below`` the likelihood of the belief, relative to good drafts, that refutes it.
     """
 
     def __init__(self, budget: float, wait_max: int, wake_below: float) -> None:
@@ -48,8 +48,8 @@ class ZeroExit:
     ) -> tuple[Bool, Bool]:
         """Which of the sleeping groups ``who[S]`` probe and which wake, two masks ``[S]``.
 
-        ``fresh`` has just gone to sleep, ``first_accepted`` is the believed chance that any row's first draft is
-        accepted, ``extra`` a probe's time over plain decoding as a share of it.
+        ``fresh`` has just gone to sleep, ``first_accepted`` is the believed chance that any row's first draft
+        is accepted, ``extra`` a probe's time over plain decoding as a share of it.
         """
         self._groups.reserve(who)
         due = self._due(who, fresh, extra)

@@ -28,7 +28,7 @@ REJECTION_SEEN = 127
 
 
 def complete_rounds(header: TraceHeader, block: RoundsBlock, seed: int = 0) -> TraceSet:
-    """The dense stand-in of a rounds trace, the same for the same seed; ConfigError if nothing can be fitted."""
+    """The dense stand-in of a rounds trace, the same for a seed; ConfigError if nothing can be fitted."""
     rng = np.random.Generator(np.random.PCG64([seed, 1]))
     block = select_requests(block, np.flatnonzero(block.output_tokens > 0))
     if not header.ordered:

@@ -75,7 +75,7 @@ def set_candidates(trace: TraceSet, job: ReplayJob) -> Candidates:
 
 
 def policy_candidates(policy: PolicySpec | PolicyFile, trace: TraceSet, every: Candidates) -> Candidates:
-    """What a policy chooses from: its own ladder or file, else all; ConfigError where it goes beyond the trace."""
+    """What a policy chooses from: its own ladder or file, else all; ConfigError if beyond the trace."""
     if isinstance(policy, PolicyFile):
         own = policy.choices()
     elif policy.name == "sglang-ema":

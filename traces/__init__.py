@@ -1,0 +1,1 @@
+"""Acceptance traces: the vocabulary of records, the store, importers of other formats, synthesis."""

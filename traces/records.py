@@ -30,9 +30,9 @@ UNKNOWN = -1
 class DenseBlock:
     """Counterfactual acceptance at every output position.
 
-    ``accepted[w, start[r] + p]`` is the number of drafts (0..K_max, no bonus) that the target would accept from
-    output position ``p`` of request ``r`` when the draft attends ``header.windows[w]``. ``probability`` is the
-    draft's own top-1 probability per chain step ``[W, N, K_max]`` (NaN where unknown), or ``None``.
+    ``accepted[w, start[r] + p]`` is the number of drafts (0..K_max, no bonus) that the target would accept
+    from output position ``p`` of request ``r`` when the draft attends ``header.windows[w]``. ``probability``
+    is the draft's own top-1 probability per chain step ``[W, N, K_max]`` (NaN where unknown), or ``None``.
     ``looping[N]`` flags positions inside a repetition loop, or is ``None``.
     """
 
@@ -61,8 +61,9 @@ class RoundsBlock:
     """Rounds as they were played.
 
     ``position`` is the number of output tokens before the round, ``depth`` the drafted chain (-1 unknown),
-    ``accepted`` the verified drafts without bonus, ``emitted`` the tokens committed (accepted + 1 less what a stop
-    cut), ``seconds`` the round's wall time (NaN unknown), ``batch`` the requests that shared it (-1 unknown).
+    ``accepted`` the verified drafts without bonus, ``emitted`` the tokens committed (accepted + 1 less what a
+    stop cut), ``seconds`` the round's wall time (NaN unknown), ``batch`` the requests that shared it (-1
+    unknown).
     """
 
     request_id: tuple[str, ...]
@@ -89,8 +90,8 @@ class RoundsBlock:
 class IntervalsBlock:
     """Averages over log intervals; a "request" here is one log stream (a file, or one rank in it).
 
-    ``accept_length`` includes the bonus, as logged. ``per_position`` is the marginal acceptance by draft position
-    where the log has it, NaN-padded to the widest row.
+    ``accept_length`` includes the bonus, as logged. ``per_position`` is the marginal acceptance by draft
+    position where the log has it, NaN-padded to the widest row.
     """
 
     request_id: tuple[str, ...]  # stream names

@@ -111,7 +111,7 @@ def replay_dense(
     watch: tuple[int, ...] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Replayed:
-    """Replay ``trace`` through ``controller``; rounds take what ``cost`` says, ``progress`` gets tokens done."""
+    """Replay ``trace`` through ``controller`` at ``cost``; ``progress`` gets the tokens done."""
     return _Run(trace, controller, cost, options, watch).run(progress)
 
 

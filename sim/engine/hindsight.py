@@ -71,7 +71,7 @@ def _static(
 
 
 def ratio_interval(run: Replayed, base: Replayed, *, seed: int = 0) -> tuple[float, float] | None:
-    """95 % interval of ``rate(run)/rate(base) - 1``, requests resampled in pairs; ``None`` below two requests."""
+    """95 % interval of ``rate(run)/rate(base) - 1``, resampling requests; ``None`` below two of them."""
     requests = len(run.tokens)
     if requests < 2:
         return None

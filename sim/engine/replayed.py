@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 @dataclass(slots=True)
 class Replayed:
-    """Totals by request (``[R]``), counts over all rounds; a request's ``seconds`` are its fair share of rounds."""
+    """Totals by request (``[R]``), counts over all rounds; ``seconds`` are a request's share of rounds."""
 
     tokens: npt.NDArray[np.int64]
     rounds: npt.NDArray[np.int64]
