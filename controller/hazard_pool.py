@@ -58,15 +58,17 @@ class HazardPool:
 
     def band(self, context: I64) -> npt.NDArray[np.intp]:
         """Context band of every row."""
-        return EDGES.searchsorted(context, side="right")
+        band: npt.NDArray[np.intp] = EDGES.searchsorted(context, side="right")
+        return band
 
-    def cell(self, context: I64, window_index: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def cell(self, context: I64, window_index: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         """Flat index of (band, window) of every row."""
         return self.band(context) * self._failures.shape[1] + window_index
 
     def hazard_of(self, cell: npt.NDArray[Any]) -> F32:
         """Hazard by position of every row's (band, window), f32[R, K]."""
-        return self.hazard.reshape(-1, self.hazard.shape[-1])[cell]
+        rows: F32 = self.hazard.reshape(-1, self.hazard.shape[-1])[cell]
+        return rows
 
     def add(
         self,

@@ -104,7 +104,8 @@ class Marginal:
         top = rate.max(axis=2)
         if estimates.window_bonus is not None:
             top = top * (1.0 + batch.first(estimates.window_bonus))
-        return top.argmax(axis=1)
+        common: I64 = top.argmax(axis=1)
+        return common
 
     def _expected_tokens(self, survival: npt.NDArray[Any]) -> F64:
         """Tokens a round is expected to commit, ``[R, W, D]``: 1 + Σ_{j<=k} S_j."""
@@ -183,7 +184,8 @@ class Marginal:
         """Every row's window at its group's depth, i32[R]: the group's, or one that gains this row more."""
         windows = self._candidates.window_array
         if batch.one_row_each:
-            return windows[common]
+            own: npt.NDArray[np.int32] = windows[common]
+            return own
         if len(windows) == 1:
             return np.full(len(batch.slot), windows[0], np.int32)
         index, row = batch.group_index, np.arange(len(batch.slot))
@@ -196,7 +198,8 @@ class Marginal:
         hope = 0.0 if estimates.window_bonus is None else estimates.window_bonus
         value = rate[np.arange(len(common)), common, chosen][index, None]
         gain = tokens[row, :, chosen[index]] * (1.0 + hope) - value * mine
-        return windows[gain.argmax(axis=1)]
+        best: npt.NDArray[np.int32] = windows[gain.argmax(axis=1)]
+        return best
 
     def observe(self, result: RoundResult) -> None:
         """Take note of probes."""
@@ -229,7 +232,7 @@ class Marginal:
 def _reasons(depths: int, zero: bool) -> npt.NDArray[np.uint8]:
     """Reason of going from one depth index to another, u8[D, D]."""
     step = np.sign(np.arange(depths) - np.arange(depths)[:, None])
-    table = np.array([Reason.HOLD, Reason.DEEPEN, Reason.SHALLOWER], np.uint8)[step]
+    table: npt.NDArray[np.uint8] = np.array([Reason.HOLD, Reason.DEEPEN, Reason.SHALLOWER], np.uint8)[step]
     if zero:
         table[1:, 0] = Reason.EXIT
     return table

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+import numpy.typing as npt
+
 from adaptive_depth.policies.types import BatchView, Candidates, Estimates, Plan, RoundResult
 from adaptive_depth.traces.errors import ConfigError, did_you_mean
 
@@ -34,7 +36,7 @@ class Policy(Protocol):
     def observe(self, result: RoundResult) -> None:
         """Take one round's outcome; it may come late, or never."""
 
-    def forget(self, slots: Any) -> None:
+    def forget(self, slots: npt.NDArray[Any]) -> None:
         """Drop what is kept for these slots; their requests are gone."""
 
     def state_dict(self) -> dict[str, Any]:
@@ -83,7 +85,7 @@ def entry(name: str) -> Entry:
     return _REGISTRY[name]
 
 
-def make_config(name: str, parameters: Mapping[str, Any]) -> Any:
+def make_config(name: str, parameters: Mapping[str, Any]) -> Any:  # noqa: ANN401 - each rule has its own type
     """The rule's frozen config from JSON values; unknown keys and wrong types are :class:`ConfigError`."""
     config_type = entry(name).config_type
     fields = {f.name: f for f in dataclasses.fields(config_type)}
@@ -103,6 +105,6 @@ def make_config(name: str, parameters: Mapping[str, Any]) -> Any:
         raise ConfigError(f"policy {name!r}: {error}") from None
 
 
-def make_policy(name: str, config: Any, candidates: Candidates) -> Policy:
+def make_policy(name: str, config: Any, candidates: Candidates) -> Policy:  # noqa: ANN401 - see make_config
     """Build the rule."""
     return entry(name).factory(config, candidates)

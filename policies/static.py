@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from adaptive_depth.policies.registry import register
 from adaptive_depth.policies.types import BatchView, Candidates, Estimates, Plan, Reason, RoundResult
@@ -52,7 +53,7 @@ class Static:
     def observe(self, result: RoundResult) -> None:
         """Nothing to learn."""
 
-    def forget(self, slots: Any) -> None:
+    def forget(self, slots: npt.NDArray[Any]) -> None:
         """Nothing is kept."""
 
     def state_dict(self) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
 
 from adaptive_depth.controller.build import DEFAULT_COST
 from adaptive_depth.controller.policy_file import PolicyFile
@@ -29,7 +28,7 @@ from adaptive_depth.sim.trace_input import open_traces
 from adaptive_depth.traces.blocks import concat_blocks
 from adaptive_depth.traces.errors import AdaptiveDepthError
 from adaptive_depth.traces.header import TraceHeader
-from adaptive_depth.traces.records import DenseBlock, IntervalsBlock, RoundsBlock
+from adaptive_depth.traces.records import IntervalsBlock, RoundsBlock
 from adaptive_depth.traces.store import TraceReader
 
 
@@ -60,7 +59,10 @@ def replay_paths(
     complain: Callable[[str], None],
     advance: Callable[[int, str], None],
 ) -> ReplayReport:
-    """Replay every trace at or below ``paths``; ``complain`` gets a line for what is unusable, ``advance`` tokens done."""
+    """Replay every trace at or below ``paths``.
+
+    ``complain`` gets a line for what is unusable, ``advance`` the tokens done.
+    """
     report = ReplayReport([])
     for reader in open_traces(paths, complain):
         try:
@@ -86,7 +88,7 @@ def _replay_file(
     if isinstance(block, RoundsBlock):
         trace = complete_rounds(reader.header, block, job.seed)
     else:
-        trace = from_block(reader.header, cast(DenseBlock, block))
+        trace = from_block(reader.header, block)
     rows, pictures = replay_set(_placed(trace, job), job, advance)
     report.rows.extend(rows)
     report.pictures.append(pictures)

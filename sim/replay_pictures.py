@@ -74,7 +74,9 @@ def _survival(accepted: npt.NDArray[np.int8], k_max: int) -> npt.NDArray[np.floa
 
 def _conditional(survival: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     before = np.concatenate([[1.0], survival[:-1]])
-    return np.divide(survival, before, out=np.zeros_like(survival), where=before > 0)
+    conditional: npt.NDArray[np.float64] = np.zeros_like(survival)
+    np.divide(survival, before, out=conditional, where=before > 0)
+    return conditional
 
 
 def _round_seconds(

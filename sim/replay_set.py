@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adaptive_depth.controller.build import build_controller
 from adaptive_depth.controller.default_candidates import default_candidates
@@ -185,7 +185,7 @@ class _Table:
     def _unsupported(self, name: str, why: str, role: Role = "policy") -> ReplayRow:
         return unsupported_row(self._common(name), why, role)
 
-    def _common(self, name: str) -> dict[str, object]:
+    def _common(self, name: str) -> dict[str, Any]:
         trace, job = self._trace, self._job
         return {
             "trace_set": trace.name,
@@ -199,9 +199,9 @@ class _Table:
         }
 
 
-def unsupported_row(common: dict[str, object], why: str, role: Role) -> ReplayRow:
+def unsupported_row(common: dict[str, Any], why: str, role: Role) -> ReplayRow:
     """A row that says why there is no figure."""
-    absent = dict.fromkeys(
+    absent: dict[str, Any] = dict.fromkeys(
         (
             "seconds",
             "tokens_per_second",
@@ -217,11 +217,11 @@ def unsupported_row(common: dict[str, object], why: str, role: Role) -> ReplayRo
             "ci95",
         )
     )
-    empty: dict[str, object] = {
+    empty: dict[str, Any] = {
         "rounds": 0,
         "tokens": 0,
         "depth_histogram": {},
         "window_histogram": {},
         "lanes": 0,
     }
-    return ReplayRow(**common, **absent, **empty, evidence="unsupported", coverage=0.0, role=role, note=why)  # type: ignore[arg-type]
+    return ReplayRow(**common, **absent, **empty, evidence="unsupported", coverage=0.0, role=role, note=why)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 #: Written into every file. A reader refuses a newer one and upgrades older ones (``traces/upgrade.py``).
 SCHEMA_VERSION = 1
-SCHEMA_NAME = "adaptive-depth-trace"
+SCHEMA_NAME: Final = "adaptive-depth-trace"
 
 Origin = Literal["recorded", "imported", "synthetic"]
 Kind = Literal["dense", "rounds", "intervals"]

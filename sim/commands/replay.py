@@ -5,6 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from adaptive_depth.sim.replay import ReplayJob
+    from adaptive_depth.sim.replay_report import ReplayReport
 
 NAME = "replay"
 HELP = (
@@ -33,7 +38,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--cost", default="auto", metavar="PRESET|FILE", help="preset, cost file or table (default: by model)"
     )
     add(
-        "--context", type=_context, metavar="N|own", help="price every prompt at N tokens; a preset prices prompts far below its fit at 1.04M unless 'own'",
+        "--context",
+        type=_context,
+        metavar="N|own",
+        help="price every prompt at N tokens; a preset prices short prompts at 1.04M, unless 'own'",
     )
     add("--batch", type=_count, default=1, metavar="B", help="requests that share each round (default 1)")
     add(
@@ -72,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     return 0 if any(row.evidence != "unsupported" for row in report.rows) else 2
 
 
-def _job(args: argparse.Namespace):  # noqa: ANN202 - the type is imported inside, as all that is slow
+def _job(args: argparse.Namespace) -> ReplayJob:
     from adaptive_depth.controller.build import DEFAULT_COST, read_policy
     from adaptive_depth.controller.cost_file import load_cost
     from adaptive_depth.policies.registry import entries
@@ -93,7 +101,7 @@ def _job(args: argparse.Namespace):  # noqa: ANN202 - the type is imported insid
     )
 
 
-def _write(report, args: argparse.Namespace) -> None:  # noqa: ANN001 - see _job
+def _write(report: ReplayReport, args: argparse.Namespace) -> None:
     from rich.console import Console
 
     from adaptive_depth.sim.report.html.page import write_html

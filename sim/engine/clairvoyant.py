@@ -63,7 +63,11 @@ def _solve(
 
 
 def _seconds(
-    trace: TraceSet, request: npt.NDArray[np.int64], done: Any, candidates: Candidates, cost: CostModel
+    trace: TraceSet,
+    request: npt.NDArray[np.int64],
+    done: npt.NDArray[Any],
+    candidates: Candidates,
+    cost: CostModel,
 ) -> npt.NDArray[np.float64]:
     """Seconds of a round after ``done`` tokens, ``[requests, W, D]``."""
     context = trace.context[request] + done

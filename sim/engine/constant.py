@@ -65,7 +65,9 @@ def _walk(
             to_context, seconds = to_context[left], seconds[left]
 
 
-def _price(cost: CostModel, ladder: npt.NDArray[Any], context: npt.NDArray[np.int64], cap: int) -> Any:
+def _price(
+    cost: CostModel, ladder: npt.NDArray[Any], context: npt.NDArray[np.int64], cap: int
+) -> npt.NDArray[np.float64]:
     reads = np.minimum(context, cap) if cap else context
     load = Load(np.ones(1, np.int64), context, reads if cost.extend_windowed else context, reads)
     return cost.seconds(load, ladder)[:, 0]

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -184,9 +183,7 @@ class _Run:
 
     def _would_accept(self, plan: Plan) -> npt.NDArray[np.int8]:
         position = self._seats.position
-        if len(self._windows) == 1:
-            return self._trace.accepted[self._recorded[0]].take(position)
-        taken = self._trace.accepted[self._recorded[0]].take(position)
+        taken: npt.NDArray[np.int8] = self._trace.accepted[self._recorded[0]].take(position)
         for window, row in zip(self._windows[1:], self._recorded[1:], strict=True):
             at = np.flatnonzero(plan.window == window)
             taken[at] = self._trace.accepted[row].take(position[at])
@@ -201,7 +198,9 @@ class _Run:
         chosen: F64 = np.take_along_axis(every, self._depth_index[depth][:, None], axis=1)[:, 0]
         return chosen
 
-    def _count(self, view: BatchView, plan: Plan, depth: Any, accepted: Any) -> None:
+    def _count(
+        self, view: BatchView, plan: Plan, depth: npt.NDArray[np.int8], accepted: npt.NDArray[np.int8]
+    ) -> None:
         seats, out = self._seats, self._out
         self._depth_count += np.bincount(depth, minlength=128)
         if len(self._windows) == 1:
@@ -221,7 +220,7 @@ class _Run:
             self._path.append(np.stack([column[at].astype(np.int64) for column in columns]))
 
     def _advance(
-        self, view: BatchView, depth: Any, accepted: Any, seconds: F64
+        self, view: BatchView, depth: npt.NDArray[np.int8], accepted: npt.NDArray[np.int8], seconds: F64
     ) -> tuple[int, npt.NDArray[np.int32]]:
         """Move on; return the tokens emitted and the slots whose request ended."""
         seats = self._seats

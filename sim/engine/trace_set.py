@@ -68,7 +68,7 @@ class TraceSet:
         return rows
 
     def at_context(self, tokens: int) -> TraceSet:
-        """The same acceptance priced as if every prompt had ``tokens`` tokens; what is accepted stays the trace's own."""
+        """Priced as if every prompt had ``tokens`` tokens; what is accepted stays the trace's own."""
         if (self.context == tokens).all():
             return self
         note = _add(self.note, f"priced at {tokens:,} tokens of context")
