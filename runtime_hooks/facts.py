@@ -22,9 +22,11 @@ _ARGUMENTS = {
 
 def facts_of(scheduler: Any) -> dict[str, Any]:  # noqa: ANN401
     """Plain JSON values; what a server does not say is ``None``."""
-    args = scheduler.server_args
-    facts = {name: getattr(args, argument, None) for name, argument in _ARGUMENTS.items()}
-    return facts | {"overlap": bool(scheduler.enable_overlap), "hardware": _hardware(str(args.device))}
+    from sglang.srt.runtime_context import get_context
+
+    settled = get_context().resolved_server_args_dict()
+    facts = {name: settled.get(argument) for name, argument in _ARGUMENTS.items()}
+    return facts | {"overlap": bool(scheduler.enable_overlap), "hardware": _hardware(str(facts["device"]))}
 
 
 def _hardware(device: str) -> str:

@@ -150,7 +150,8 @@ def convert(path: Path, progress: Progress) -> Iterator[Item]:
 def _begun(row: Row) -> _Request:
     # Prefill samples the first token, so no request decodes from position 0; under overlap its count lags.
     output = max(1, row.generated)
-    return _Request(max(0, row.context - max(0, row.generated)), output)
+    # Committed tokens lack the one sampled last: it is the next round's input.
+    return _Request(max(0, row.context - row.generated + 1), output)
 
 
 def _parts(path: Path) -> list[Path]:

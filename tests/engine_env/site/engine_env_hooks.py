@@ -8,7 +8,8 @@
    It needs ``TRITON_INTERPRET=1`` too: one small kernel of that loop exists in Triton only.
 4. With ``CPU_ENGINE_RULES=1`` the rules of ``engine_env.rules`` can be named as a policy, and with
    ``CPU_ENGINE_EVENTS=FILE`` every event of the plugin under test is written to a file. With
-   ``CPU_ENGINE_BREAK=1`` the plugin's own hooks fail now and then.
+   ``CPU_ENGINE_BREAK=1`` the plugin's own hooks fail now and then, with ``CPU_ENGINE_LOG_FAULT=1`` its
+   decision log does.
 """
 
 import os
@@ -39,11 +40,16 @@ def activate():
 
         watch(os.environ["CPU_ENGINE_EVENTS"])
         if os.environ.get("CPU_ENGINE_BREAK") == "1":
-            from adaptive_depth.runtime_hooks.runtime import on_install
             from engine_env.rules import BadSink, break_hooks
+
+            from adaptive_depth.runtime_hooks.runtime import on_install
 
             break_hooks()
             on_install(lambda runtime: runtime.add_sink(BadSink()))
+    if os.environ.get("CPU_ENGINE_LOG_FAULT") == "1":
+        from engine_env.log_faults import break_log
+
+        break_log()
     override_platform(has_amx=True).install()
     mask_mode = "sglang.srt.speculative.eagle_utils.default_tree_mask_mode"
     HookRegistry.register(mask_mode, _mask_mode, HookType.AROUND)

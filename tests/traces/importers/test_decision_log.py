@@ -41,6 +41,7 @@ def test_every_round_keeps_its_true_depth_window_and_batch(source, lines):
     }
     assert rounds_of(block, "b[1]")["window"] == [512] * 3
     assert dict(zip(block.request_id, block.stop_reason, strict=True)) == {"a": "finished", "b[1]": "aborted"}
+    assert block.context.tolist() == [9, 700] and block.output_tokens.tolist() == [9, 5]
     assert header.windows == (0, 512) and header.sink == 16 and header.k_max == 3 and header.ordered
     assert (header.origin, header.model, header.engine) == ("recorded", "tiny-mimo", "sglang 0.5.23")
 
