@@ -152,7 +152,7 @@ class Picture:
         if switched:
             self._decisions.append(Decision(played.plan_id, played.before, played.depth, played.reason))
         if steady and live:
-            self._paces.append(self._baseline.pace(live, played.depth, played.seconds[0]))
+            self._paces.append(self._baseline.pace(live, played.plan_id, played.depth, played.seconds[0]))
         windows = Counter(row.window for row in live)
         emitted = sum(row.emitted for row in live)
         self._history.append(

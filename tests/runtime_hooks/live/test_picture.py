@@ -92,6 +92,13 @@ def test_speed_up_is_measured_once_depth_0_was_seen(fed, round_event):
     assert seen.speedup == pytest.approx(kept / spent * zero)
 
 
+def test_an_old_measurement_of_depth_0_no_longer_counts(fed, round_event):
+    """A thousand rounds later it was another load: the model speaks again."""
+    idle = [round_event(n, [("a", 0)], depth=0, before=0, seconds=0.01) for n in range(10)]
+    assert fed([*idle, *(round_event(n, [("a", 2)]) for n in range(1020, 1300))]).speedup_basis == "modelled"
+    assert fed([*idle, *(round_event(n, [("a", 2)]) for n in range(600, 900))]).speedup_basis == "measured"
+
+
 def test_a_net_loss_shows_although_drafts_are_accepted(fed, round_event):
     """Acceptance length 1.5 at twice the time of depth 0 is no gain."""
     idle = [round_event(n, [("a", 0)], depth=0, before=0, seconds=0.01) for n in range(10)]
