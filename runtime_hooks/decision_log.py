@@ -32,6 +32,9 @@ PAUSE_S = 0.05
 IDLE_S = 1.0
 #: Seconds of rest after the disk refused.
 RETRY_S = 5.0
+#: Seconds of sleep after each record: whoever waits for the interpreter's lock wakes up and takes it. A sleep
+#: of zero gives it away and takes it back before anybody woke, so the scheduler would wait for milliseconds.
+YIELD_S = 50e-6
 #: Records that are written in one go.
 PORTION = 256
 
@@ -130,7 +133,7 @@ class DecisionLog:
                 self._start = event
                 continue
             lines.append(self._line(event))
-            time.sleep(0)  # whoever waits for the interpreter's lock gets it now
+            time.sleep(YIELD_S)
             if len(lines) >= PORTION:
                 self._write(b"".join(lines), len(lines))
                 lines = []

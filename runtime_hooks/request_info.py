@@ -44,18 +44,21 @@ def _live(reqs: Sequence[Any]) -> tuple[bool, ...]:
 
 def _count(reqs: Sequence[Any], live: tuple[bool, ...], result: Any) -> None:  # noqa: ANN401
     depth = result.speculative_num_draft_tokens - 1
+    name = str(depth)
     for req, alive, accepted in zip(reqs, live, result.num_correct_drafts_per_req_cpu, strict=True):
         if alive:
-            _add(req, depth, accepted)
+            counts = _counts_of(req)
+            counts["rounds"] += 1
+            counts["proposed"] += depth
+            counts["accepted"] += accepted
+            counts["depths"][name] = counts["depths"].get(name, 0) + 1
 
 
-def _add(req: Any, depth: int, accepted: int) -> None:  # noqa: ANN401
-    if req.customized_info is None:
-        req.customized_info = {}
-    if KEY not in req.customized_info:
-        req.customized_info[KEY] = [{"rounds": 0, "proposed": 0, "accepted": 0, "depths": {}}]
-    counts = req.customized_info[KEY][0]
-    counts["rounds"] += 1
-    counts["proposed"] += depth
-    counts["accepted"] += accepted
-    counts["depths"][str(depth)] = counts["depths"].get(str(depth), 0) + 1
+def _counts_of(req: Any) -> dict[str, Any]:  # noqa: ANN401
+    info = req.customized_info
+    if info is None:
+        info = req.customized_info = {}
+    if KEY not in info:
+        info[KEY] = [{"rounds": 0, "proposed": 0, "accepted": 0, "depths": {}}]
+    counts: dict[str, Any] = info[KEY][0]
+    return counts
