@@ -26,6 +26,7 @@ CONFIGURATIONS = {
     "nextn": (NEXTN, {}),
     "eagle": (f"{EAGLE} --speculative-draft-model-path {{eagle}}", {}),
     "adaptive": (f"{STOCK_ADAPTIVE} --speculative-adaptive-config {{adaptive}}", {}),
+    "ours-ema": (f"{NEXTN} --adaptive-depth --adaptive-depth-config sglang-ema:{{adaptive}}", {}),
     "overlap": (
         f"{STOCK_ADAPTIVE} --speculative-adaptive-config {{adaptive}}",
         INTERPRETED | {"CPU_ENGINE_OVERLAP": "1"},
@@ -87,6 +88,24 @@ def recording(models, tmp_path_factory):
             arguments = shlex.split(arguments.format(adaptive=adaptive, eagle=models["tiny-eagle"]))
             folder = tmp_path_factory.mktemp(name)
             done[name] = record(folder, models["tiny-mimo"], *arguments, env=env, **how)
+        return done[name]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def soaked(models, tmp_path_factory):
+    """``soaked(name)``: a short soak of that configuration (``engine_env.soak``); run once, kept."""
+    from engine_env.soak import reference, soak
+
+    kept = ROOT / "build" / "soak"
+    kept.mkdir(parents=True, exist_ok=True)
+    done = {}
+
+    def run(name, requests=36, **how):
+        if name not in done:
+            wanted = reference(models, kept)
+            done[name] = soak(name, models, tmp_path_factory.mktemp("soak"), wanted, requests, **how)
         return done[name]
 
     return run

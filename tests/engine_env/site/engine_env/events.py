@@ -1,5 +1,6 @@
 """Writes every event of the adaptive-depth plugin to a file, as pickles: ``CPU_ENGINE_EVENTS=FILE``."""
 
+import json
 import pickle
 
 
@@ -33,17 +34,18 @@ def read(path):
 
 
 def replay(events):
-    """Feed a run's events to a fresh controller: ``[(event, plan), ...]``, a plan a round, in order of planning.
+    """Feed a run's events to a fresh controller: ``[(event, plan), ...]``, a plan a round, in their order.
 
     What the controller is told is what the events say it was told, in the order they number.
     """
     import numpy as np
+
     from adaptive_depth.controller.build import build_controller
     from adaptive_depth.controller.policy_file import PolicyFile
     from adaptive_depth.runtime_hooks.events import ControlEvent, ForgetEvent, RoundEvent
 
     start = events[0]
-    file = PolicyFile.model_validate(start.policy)
+    file = PolicyFile.model_validate_json(json.dumps(start.policy))
     controller = build_controller(file, online_cost=start.online_cost)
     steps, plans = {}, []
     for event in events:
@@ -69,6 +71,7 @@ def column(rows, name, kind):
 def view(event):
     """The batch a round was planned for."""
     import numpy as np
+
     from adaptive_depth.policies.types import BatchView
 
     rows = event.rows
@@ -81,6 +84,7 @@ def view(event):
 def observe(controller, event):
     """Tell the controller what became of a round, the rows that had ended left out."""
     import numpy as np
+
     from adaptive_depth.policies.types import RoundResult
 
     rows = [row for row in event.rows if not row.stale]

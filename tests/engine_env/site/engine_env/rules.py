@@ -7,6 +7,7 @@ process does so.
 from dataclasses import dataclass
 
 import numpy as np
+
 from adaptive_depth.policies.marginal import Marginal, MarginalConfig
 from adaptive_depth.policies.registry import register
 from adaptive_depth.policies.types import Reason

@@ -23,12 +23,12 @@ CHAIN = "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-
 OURS = f"{CHAIN} --adaptive-depth --adaptive-depth-config"
 EAGLE = "--speculative-algorithm EAGLE --speculative-draft-model-path {eagle}"
 OVERLAP = {"TRITON_INTERPRET": "1", "CPU_ENGINE_OVERLAP": "1"}
-#: A pool so small that requests are retracted, and an admission so bold that they are let in all the same.
-TIGHT = "--max-total-tokens 900 --schedule-conservativeness 0.05"
+#: SGLang's own switch to retract a running request every so many rounds.
+RETRACT = {"SGLANG_TEST_RETRACT": "1", "SGLANG_TEST_RETRACT_INTERVAL": "29"}
 CONFIGURATIONS = {
-    "nextn": (f"--speculative-algorithm NEXTN {OURS} {{random}} {TIGHT}", {}),
-    "eagle": (f"{EAGLE} {OURS} {{random}} --disable-radix-cache --chunked-prefill-size 64", {}),
-    "overlap": (f"--speculative-algorithm NEXTN {OURS} {{random}} {TIGHT}", OVERLAP),
+    "nextn": (f"--speculative-algorithm NEXTN {OURS} {{random}}", RETRACT),
+    "eagle": (f"{EAGLE} {OURS} {{random}} --disable-radix-cache --chunked-prefill-size 128", {}),
+    "overlap": (f"--speculative-algorithm NEXTN {OURS} {{random}}", OVERLAP | RETRACT),
     "faulty": (f"--speculative-algorithm NEXTN {OURS} {{faulty}}", {}),
     "broken": (f"--speculative-algorithm NEXTN {OURS} {{random}}", {"CPU_ENGINE_BREAK": "1"}),
 }
@@ -99,7 +99,8 @@ class Traffic:
     def one(self):
         """One request: whole, ended in mid-chain by a stop token, or aborted after a while."""
         with self.lock:
-            number, length = self.random.randrange(PROMPTS), self.random.randint(1, LONGEST)
+            number = self.random.randrange(PROMPTS)
+            length = self.random.randint(1, self.random.choice((9, LONGEST, LONGEST)))
             kind, wait = self.random.random(), self.random.uniform(0.0, 0.25)
         want, stop = self.wanted[number][:length], None
         if kind < self.abort_share:
@@ -145,9 +146,11 @@ class Soaked:
     events: list
     state: dict
     log: str
+    #: Memory of the server's processes in MiB, after a third of the requests and at the end.
+    memory: tuple
 
 
-def soak(name, models, folder, wanted, requests, seed=0):
+def soak(name, models, folder, wanted, requests, seed=0, abort_share=0.15):
     """Start the named configuration, send it waves of requests of 1 to 8 at a time, and look at its state."""
     folder = Path(folder) / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -157,11 +160,22 @@ def soak(name, models, folder, wanted, requests, seed=0):
     arguments = shlex.split(arguments.format(eagle=models["tiny-eagle"], **policies(folder)))
     env = {"CPU_ENGINE_RULES": "1", "CPU_ENGINE_EVENTS": str(events), **env}
     with Server(models["tiny-mimo"], *arguments, log=log, env=env) as server:
-        traffic = Traffic(server, wanted, seed)
+        traffic, memory = Traffic(server, wanted, seed, abort_share), []
         for wave, width in enumerate((1, 8, 3, 8, 2, 6)):
             traffic.run(requests // 6 if wave else requests - 5 * (requests // 6), width)
+            memory.append(resident_mib(server.process.pid))
         state = json.loads(server.get("/server_info"))["internal_states"][0]["adaptive_depth"]
-    return Soaked(traffic.tally, read(events), state, log.read_text(errors="replace"))
+    return Soaked(
+        traffic.tally, read(events), state, log.read_text(errors="replace"), (memory[1], memory[-1])
+    )
+
+
+def resident_mib(pid):
+    """Resident memory of a process and its children."""
+    import psutil
+
+    parent = psutil.Process(pid)
+    return round(sum(p.memory_info().rss for p in (parent, *parent.children(recursive=True))) / 2**20)
 
 
 def line(tally, counts):
@@ -186,7 +200,8 @@ def main(models, folder, requests=600):
         for number, got, want in tally.wrong:
             print(f"prompt {number}: got {got}, expected {want}")
         total, wrong = total + tally.tokens, wrong + len(tally.wrong)
-        print(f"{name:8} {line(tally, done.state['counts'])}; {time.monotonic() - start:.0f} s", flush=True)
+        told = line(tally, done.state["counts"])
+        print(f"{name:8} {told}, {done.memory} MiB; {time.monotonic() - start:.0f} s", flush=True)
     print(f"{'all':8} {total:7} tokens compared, {wrong} requests wrong")
     return 1 if wrong else 0
 
