@@ -47,7 +47,7 @@ REFUSED = {
 
 @pytest.fixture(scope="module")
 def parse(models, tmp_path_factory):
-    """``parse(arguments, environment)``: SGLang's own parsing and resolution, as its main process does them."""
+    """``parse(arguments, environment)``: SGLang's own parsing and resolution."""
     import json
     import os
 

@@ -1,4 +1,4 @@
-"""Windows per request on the Triton backend, interpreted: index for index, and whole rounds against the CPU backend."""
+"""Windows per request on the interpreted Triton backend: index for index, and against the CPU backend."""
 
 import json
 import os
@@ -117,7 +117,7 @@ def twins(models, tmp_path_factory):
     for backend in ("intel_amx", "triton"):
         folder = tmp_path_factory.mktemp(backend)
         (folder / "policy.json").write_text(json.dumps(POLICY))
-        flags = shlex.split(FLAGS.format(policy=folder / "policy.json")) + ["--attention-backend", backend]
+        flags = [*shlex.split(FLAGS.format(policy=folder / "policy.json")), "--attention-backend", backend]
         env = {"CPU_ENGINE_RULES": "1", "CPU_ENGINE_EVENTS": str(folder / "events")}
         env |= {"TRITON_INTERPRET": "1"} if backend == "triton" else {}
         with Server(models["tiny-mimo"], *flags, log=folder / "server.log", env=env) as server:
