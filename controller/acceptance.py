@@ -21,15 +21,19 @@ import numpy.typing as npt
 
 from adaptive_depth.controller.drift_blend import DriftBlend
 from adaptive_depth.controller.hazard_pool import HazardPool
+from adaptive_depth.policies.running import running
 from adaptive_depth.policies.types import BatchView, Candidates, RoundResult
 
 F32 = npt.NDArray[np.float32]
 
 #: Rounds gathered before the pool is worked out anew; the first few are worth more than the delay costs.
 GATHER_ROUNDS, GATHER_ROWS, YOUNG_ROUNDS = 16, 256, 16
+#: Rows updated together, so that what they need stays in a core's cache.
+ROWS_TOGETHER = 2048
 #: Columns of a request's state before the 2·K position counts.
 #: failures, failures expected of the pool, and frailty, each for the slow and the fast memory.
 FAILED, EXPECTED, FRAILTY, COUNTS = slice(0, 2), slice(2, 4), slice(4, 6), 6
+ONE, LEAST, TICK = np.float32(1.0), np.float32(0.01), np.uint8(1)
 
 
 class SurvivalEstimator(Protocol):
@@ -120,37 +124,54 @@ class AcceptanceEstimator:
         self._new[EXPECTED] = cfg.slow_weight, cfg.fast_weight
         self._new[FRAILTY] = 1.0
         self._new[COUNTS + self._k_max :] = cfg.position_weight
-        self._fade, self._gain, self._seen = self._tables()
+        fade, self._gain, self._seen = self._tables()
+        self._outcomes, self._whole = np.intp(len(fade)), np.uint8(2 * self._k_max)
+        self._fades = np.tile(fade, (self._pool.cells, 1))
+        self._tabulate()
         self._state = np.tile(self._new, (64, 1))
 
     def _tables(self) -> tuple[F32, F32, F32]:
-        """Factor, addend and reached positions of a request's state by outcome, row ``2·reached + rejected``.
+        """Factor, addend and reached positions by outcome: f32[2K+1, 6 + 2K] twice, f32[2K+1, K].
 
-        f32[2K+2, 6 + 2K] twice and f32[2K+2, K]. A round that reached nothing (depth 0) changes nothing.
+        Outcome ``2a + 1`` is a rejection after ``a`` drafts, ``2k`` a chain of k that was accepted whole. A
+        round that reached nothing (depth 0) changes nothing.
         """
         k, cfg = self._k_max, self._config
-        reached, rejected = np.divmod(np.arange(2 * k + 2)[:, None], 2)
-        position = np.arange(k)
-        fade = np.full((2 * k + 2, COUNTS + 2 * k), cfg.slow_decay, np.float32)
+        outcome, position = np.arange(2 * k + 1)[:, None], np.arange(k)
+        reached, rejected = _ended(outcome)
+        fade = np.full((2 * k + 1, COUNTS + 2 * k), cfg.slow_decay, np.float32)
         fade[:, [1, 3]] = cfg.fast_decay
         fade[:, COUNTS:] = cfg.position_decay
-        fade[:2] = 1.0
+        fade[0] = 1.0
         gain = (1.0 - fade) * self._new
         gain[:, FAILED] += rejected
         gain[:, COUNTS : COUNTS + k] += rejected * (position == reached - 1)
         return fade, gain, (position < reached).astype(np.float32)
 
+    def _tabulate(self) -> None:
+        """What a round adds to a request's state, and the rejections expected of it, by cell and outcome.
+
+        Worked out once for all rows: the pool changes far less often than requests do.
+        """
+        k = self._k_max
+        shown = self._pool.hazard.reshape(-1, 1, k) * self._seen
+        expected = np.add.reduce(shown, axis=-1)
+        steps = np.tile(self._gain, (len(shown), 1, 1))
+        steps[..., EXPECTED] += expected[..., None]
+        steps[..., COUNTS + k :] += shown
+        self._steps, self._expected = steps.reshape(-1, steps.shape[-1]), expected.ravel()
+        self._trust = self._drift.weights * np.float32(self._config.position_weight)
+
     def survival(self, batch: BatchView) -> F32:
         """P(at least j+1 drafts accepted), f32[R, W, K]."""
-        state = self._rows(batch.slot)
-        k, weight = self._k_max, np.float32(self._config.position_weight)
-        failed = (state[:, FRAILTY] @ (self._drift.weights * weight))[:, None] + state[:, COUNTS : COUNTS + k]
+        state, k = self._rows(batch.slot), self._k_max
+        failed = (state[:, FRAILTY] @ self._trust)[:, None] + state[:, COUNTS : COUNTS + k]
         failed /= state[:, COUNTS + k :]
-        keep = self._pool.hazard[self._pool.band(batch.context)]
-        keep *= -failed[:, None, :]
-        keep += np.float32(1.0)
-        np.maximum(keep, np.float32(0.01), out=keep)
-        return np.multiply.accumulate(keep, axis=-1, out=keep)
+        keep = self._pool.hazard.take(self._pool.band(batch.context), axis=0)
+        keep *= failed[:, None, :]
+        np.subtract(ONE, keep, out=keep)
+        np.maximum(keep, LEAST, out=keep)
+        return running(np.multiply, keep, in_place=True)
 
     def window_bonus(self, batch: BatchView) -> F32 | None:
         """The doubt about each window, a few standard errors of it; the same for every row."""
@@ -162,19 +183,27 @@ class AcceptanceEstimator:
 
     def observe(self, result: RoundResult) -> None:
         """Learn from a round; rows of depth 0 teach nothing."""
-        reached, rejected = result.reached(), result.accepted < result.depth
-        state = self._rows(result.slot)
+        accepted, depth = result.accepted.view(np.uint8), result.depth.view(np.uint8)  # twice 127 fits
         cell = self._pool.cell(result.context, self._window_index(result.window))
-        outcome = 2 * reached.astype(np.intp) + rejected
-        by_position = self._pool.hazard_of(cell) * self._seen[outcome]
-        expected = np.add.reduce(by_position, axis=1)
-        self._gather(cell, reached, rejected, expected, state[:, FRAILTY].copy())
-        state *= self._fade[outcome]
-        state += self._gain[outcome]
-        state[:, EXPECTED] += expected[:, None]
-        state[:, COUNTS + self._k_max :] += by_position
+        outcome = np.minimum(np.minimum(accepted + accepted + TICK, depth + depth), self._whole)
+        outcome = outcome + cell * self._outcomes
+        if len(cell) <= ROWS_TOGETHER:
+            frailty = self._update(result.slot, outcome)
+        else:
+            cuts = range(ROWS_TOGETHER, len(cell), ROWS_TOGETHER)
+            parts = zip(np.split(result.slot, cuts), np.split(outcome, cuts), strict=True)
+            frailty = np.concatenate([self._update(slot, what) for slot, what in parts])
+        self._gather(outcome, frailty)
+
+    def _update(self, slot: npt.NDArray[Any], outcome: npt.NDArray[Any]) -> F32:
+        """Bring the slots' state up to date; return their frailty before, f32[R, 2]."""
+        state = self._rows(slot)
+        frailty: F32 = state[:, FRAILTY].copy()
+        state *= self._fades.take(outcome, axis=0)
+        state += self._steps.take(outcome, axis=0)
         self._judge(state)
-        self._state[result.slot] = state
+        self._state[slot] = state
+        return frailty
 
     def _gather(self, *rows: npt.NDArray[Any]) -> None:
         """Keep a round for the pool; work the pool out once enough has come together."""
@@ -188,12 +217,14 @@ class AcceptanceEstimator:
         if not self._gathered:
             return
         rounds = len(self._gathered)
-        cell, reached, rejected, expected, frailty = (
-            np.concatenate(part) for part in zip(*self._gathered, strict=True)
-        )
+        outcome, frailty = (np.concatenate(part) for part in zip(*self._gathered, strict=True))
         self._gathered.clear()
+        cell, ending = np.divmod(outcome, self._outcomes)
+        reached, rejected = _ended(ending)
+        expected = self._expected.take(outcome)
         self._pool.add(cell, reached, rejected, frailty @ self._drift.weights, rounds)
         self._drift.add(rejected, expected, frailty, rounds)
+        self._tabulate()
 
     def forget(self, slots: npt.NDArray[Any]) -> None:
         """Drop these slots' requests; the pool keeps what they taught."""
@@ -203,11 +234,12 @@ class AcceptanceEstimator:
     def _rows(self, slots: npt.NDArray[Any]) -> F32:
         """The slots' state, ``[R, 6 + 2K]`` (a copy); makes room for slots not seen before."""
         try:
-            return self._state[slots]
+            rows: F32 = self._state.take(slots, axis=0)
         except IndexError:
             missing = int(slots.max()) + 1 - len(self._state)
             self._state = np.concatenate([self._state, np.tile(self._new, (missing + len(self._state), 1))])
-            return self._state[slots]
+            rows = self._state.take(slots, axis=0)
+        return rows
 
     def _judge(self, state: F32) -> None:
         """Write both memories' frailty: how much more often than the pool expects a request is rejected."""
@@ -245,3 +277,9 @@ class AcceptanceEstimator:
         self._state, self._rounds = requests.copy(), int(state["rounds"])
         self._pool.load_state(state["pool"])
         self._drift.load_state(state["drift"])
+        self._tabulate()
+
+
+def _ended(outcome: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Chain positions reached, and whether the last of them was a rejection (1 or 0)."""
+    return (outcome + 1) // 2, outcome % 2

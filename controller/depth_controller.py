@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,23 @@ import numpy.typing as npt
 from adaptive_depth.controller.acceptance import SurvivalEstimator
 from adaptive_depth.policies.cost_model import CostModel, Load
 from adaptive_depth.policies.registry import Policy
-from adaptive_depth.policies.types import BatchView, Candidates, Estimates, Plan, Reason, RoundResult
+from adaptive_depth.policies.types import (
+    BatchView,
+    Candidates,
+    Estimates,
+    Plan,
+    Reason,
+    RoundResult,
+    joined,
+)
 
 #: Plans whose feedback is awaited; an older one is taken as lost. Lag is at most 3 rounds, aborts lose some.
 PENDING_PLANS = 64
+#: Rows planned together, so that what they need stays in a core's cache: a wide replay is twice as fast.
+ROWS_TOGETHER = 2048
 NO_SURVIVAL = np.empty((0, 0, 0), np.float32)
+
+T = TypeVar("T")
 
 
 class CostSource(Protocol):
@@ -197,6 +209,11 @@ class DepthController:
         return self._enabled and self._failures < self._max_failures
 
     def _decide(self, batch: BatchView) -> Plan:
+        if not batch.one_row_each or len(batch.slot) <= ROWS_TOGETHER:
+            return self._decide_part(batch)
+        return joined([self._decide_part(part) for part in batch.parts(ROWS_TOGETHER)])
+
+    def _decide_part(self, batch: BatchView) -> Plan:
         plan = self.rule.plan(batch, self._estimates(batch))
         self._check(plan, batch)
         if self._estimator is not None and plan.woken is not None:
@@ -216,7 +233,7 @@ class DepthController:
         """ValueError for a depth that is no tier, a window that is no candidate, or too few or many."""
         if len(plan.depth) != len(batch.groups) or len(plan.window) != len(batch.slot):
             raise ValueError("rule planned another number of groups or rows than it was asked for")
-        if np.count_nonzero(self._allowed_depth[plan.depth]) < len(plan.depth):
+        if np.count_nonzero(self._allowed_depth.take(plan.depth)) < len(plan.depth):
             raise ValueError(f"rule planned a depth that is no tier: {plan.depth[:8]}")
         windows = self.candidates.windows
         known = plan.window == windows[0]
@@ -242,10 +259,10 @@ class DepthController:
     def _fresh(self, result: RoundResult) -> RoundResult | None:
         """The rows whose slot was not forgotten after the plan; ``None`` if there are none."""
         try:
-            alive = self._born[result.slot] <= result.plan_id
+            alive = self._born.take(result.slot) <= result.plan_id
         except IndexError:
             self._reserve(result.slot)
-            alive = self._born[result.slot] <= result.plan_id
+            alive = self._born.take(result.slot) <= result.plan_id
         if np.count_nonzero(alive) == len(alive):
             return result if len(alive) else None
         self._stale += int((~alive).sum())
@@ -280,7 +297,7 @@ class DepthController:
             np.full(groups, reason, np.uint8),
         )
 
-    def _guard(self, step: Callable[[], Any]) -> Any:
+    def _guard(self, step: Callable[[], T]) -> T | None:
         """Run ``step``; on any error count it and return ``None``: no fault of ours may end a request."""
         try:
             return step()

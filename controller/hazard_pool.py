@@ -56,6 +56,11 @@ class HazardPool:
         self.doubt: F32 = np.empty(windows, np.float32)
         self._refresh()
 
+    @property
+    def cells(self) -> int:
+        """Pairs of (band, window)."""
+        return self._rows.size
+
     def band(self, context: I64) -> npt.NDArray[np.intp]:
         """Context band of every row."""
         band: npt.NDArray[np.intp] = EDGES.searchsorted(context, side="right")
@@ -64,11 +69,6 @@ class HazardPool:
     def cell(self, context: I64, window_index: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         """Flat index of (band, window) of every row."""
         return self.band(context) * self._failures.shape[1] + window_index
-
-    def hazard_of(self, cell: npt.NDArray[Any]) -> F32:
-        """Hazard by position of every row's (band, window), f32[R, K]."""
-        rows: F32 = self.hazard.reshape(-1, self.hazard.shape[-1])[cell]
-        return rows
 
     def add(
         self,

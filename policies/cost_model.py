@@ -6,6 +6,7 @@ profile, an online fit) is the controller's business.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
@@ -108,19 +109,26 @@ class LinearCost:
         attend = context * self.v3
         first = idle + attend + extend + (rows * (self.v1 + 2 * self.x1) + self.spec)
         slope = attend + reads * self.f2 + (rows * (self.v1 + self.x1 + self.f1) + self.f0)
-        shape = np.broadcast(load.rows, load.context, load.extend, load.reads).shape
+        one = isinstance(slope, float) and isinstance(first, float)
+        shape = () if one else np.broadcast(load.rows, load.context, load.extend, load.reads).shape
         # Depth leads until the end: long inner loops are three times faster.
         total: F64 = np.empty((len(steps), *shape))
         np.multiply(steps.reshape(-1, *(1,) * len(shape)), slope, out=total)
         total += first
         for row in zeros:
             total[row] = idle + (extend + rows * self.x1) if self.extend_at_zero else idle
+        if one:
+            most = max(load.rows.ndim, load.context.ndim, load.extend.ndim, load.reads.ndim)
+            return total.reshape(*(1,) * most, -1)
         return total.transpose(*range(1, total.ndim), 0)
 
     def _extend(self, rows: Number, extend: Number) -> Number:
         """Seconds of draft-extend that depend on context, ``[...]``."""
-        linear = extend * self.x2
-        return linear + np.sqrt(extend * rows) * self.x3 if self.x3 else linear
+        if not self.x3:
+            return extend * self.x2
+        area = extend * rows
+        root = (math.sqrt(area) if isinstance(area, float) else np.sqrt(area)) * self.x3
+        return root + extend * self.x2 if self.x2 else root
 
 
 #: Coefficients a fit can tell apart by timing whole rounds (``host`` is in ``v0``), in feature order.

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from adaptive_depth.policies.group_state import GroupState
 from adaptive_depth.policies.registry import register
+from adaptive_depth.policies.running import running
 from adaptive_depth.policies.types import BatchView, Candidates, Estimates, Load, Plan, Reason, RoundResult
 from adaptive_depth.policies.zero_exit import ZeroExit
 
@@ -88,7 +89,7 @@ class Marginal:
         current, chosen = self._choose(
             groups, rate[:, 0] if rate.shape[1] == 1 else rate[self._row_of(len(common)), common]
         )
-        plan = Plan(self._depths[chosen], NO_WINDOW, self._reasons[current, chosen])
+        plan = Plan(self._depths.take(chosen), NO_WINDOW, self._reasons[current, chosen])
         if self._exit is not None and np.count_nonzero(chosen) < len(chosen):
             chosen = self._sleep(self._exit, batch, estimates.survival, seconds, current, chosen, plan)
         plan.window = self._windows(batch, estimates, reads, tokens, rate, common, chosen)
@@ -109,7 +110,7 @@ class Marginal:
 
     def _expected_tokens(self, survival: npt.NDArray[Any]) -> F64:
         """Tokens a round is expected to commit, ``[R, W, D]``: 1 + Σ_{j<=k} S_j."""
-        tokens = np.add.accumulate(survival, axis=-1).take(self._last_position, axis=-1)
+        tokens = running(np.add, survival).take(self._last_position, axis=-1)
         if self._depths[0] == 0:
             tokens[..., 0] = 0.0
         tokens += np.float32(1.0)
@@ -125,7 +126,7 @@ class Marginal:
         """Index of the depth so far and of the one to run, ``[G]``; stays until staying has cost enough."""
         state = self._groups
         state.reserve(groups)
-        current, best = state["depth"][groups], rate.argmax(axis=1)
+        current, best = state["depth"].take(groups), rate.argmax(axis=1)
         if not np.count_nonzero(best != current):
             state["regret"][groups] = 0.0
             return current, current.copy()

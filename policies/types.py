@@ -7,6 +7,7 @@ one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -95,10 +96,8 @@ class Candidates:
 
         ``min(L, w + sink)``, or L where w = 0.
         """
-        caps = self._caps
-        if len(caps) == 1 and caps[0] == np.inf:
-            return context[:, None].astype(np.float64)
-        return np.minimum(context[:, None], caps)
+        full = context.astype(np.float64)[:, None]  # first: a mixed minimum converts slowly
+        return full if self.windows == (0,) else np.minimum(full, self._caps)
 
     @cached_property
     def _caps(self) -> F64:
@@ -156,6 +155,14 @@ class BatchView:
             return np.zeros(len(self.group), np.int64)
         return np.repeat(np.arange(len(self.starts)), self.rows_per_group)
 
+    def parts(self, rows: int) -> Iterator[BatchView]:
+        """The same rows in views of at most ``rows``; only where every row is its own group."""
+        for first in range(0, len(self.slot), rows):
+            part = slice(first, first + rows)
+            features = None if self.features is None else self.features[part]
+            columns = (self.slot[part], self.group[part], self.context[part], self.generated[part])
+            yield BatchView(*columns, features, one_row_each=True)
+
     def first(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The value of each group's first row: ``[R, ...]`` to ``[G, ...]``."""
         if self.one_row_each:
@@ -211,6 +218,13 @@ class Plan:
         return depth if self.cap is None else np.minimum(depth, self.cap)
 
 
+def joined(plans: Sequence[Plan]) -> Plan:
+    """One plan for the rows and groups of several, in their order, a row a group; who woke is not kept."""
+    columns = [(p.depth, p.window, p.reason, p.depth if p.cap is None else p.cap) for p in plans]
+    depth, window, reason, cap = map(np.concatenate, zip(*columns, strict=True))
+    return Plan(depth, window, reason, cap)
+
+
 @dataclass
 class RoundResult:
     """What a round did: the TRUE depth and window it ran at, whatever was planned meanwhile.
@@ -244,7 +258,8 @@ class RoundResult:
 
         The first rejection is seen, what lies behind it is not: min(accepted + 1, depth).
         """
-        return np.minimum(self.accepted + np.int8(1), self.depth)
+        reached: I8 = np.minimum(self.accepted + np.int8(1), self.depth)
+        return reached
 
 
 __all__ = ["BatchView", "Candidates", "CostModel", "Estimates", "Load", "Plan", "Reason", "RoundResult"]
