@@ -74,7 +74,7 @@ class Rounds:
     def finish(self, done: Round, batch: Foreign, result: Foreign, before: Sequence[Before]) -> None:
         """Feed back a round whose result SGLang has just taken in."""
         now = time.perf_counter()
-        seconds = self.pace.result(done.launched, now)
+        seconds = self.pace.result(done.launched, now, done.mark)
         if [req.rid for req in batch.reqs] != done.rids:
             raise ValueError("the result's requests are not those the round was planned for")
         depth = result.speculative_num_draft_tokens - 1

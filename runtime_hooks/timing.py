@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -84,10 +85,12 @@ class Pace:
     prefill, after a pause, or the first of its shape is marked: it says nothing about the next.
 
     >>> pace = Pace()
-    >>> pace.launched(10.0, depth=3, batch=1), pace.result(10.0, 10.5)
+    >>> mark = pace.launched(10.0, depth=3, batch=1)
+    >>> mark, pace.result(10.0, 10.5, mark)
     (<Mark.FIRST_GRAPH: 4>, 0.5)
-    >>> pace.launched(10.5, depth=3, batch=1), pace.result(10.5, 10.9)
-    (<Mark.NONE: 0>, 0.40000000000000036)
+    >>> mark = pace.launched(10.625, depth=3, batch=1)
+    >>> mark, pace.result(10.625, 11.0, mark)
+    (<Mark.NONE: 0>, 0.5)
     """
 
     def __init__(self) -> None:
@@ -112,8 +115,9 @@ class Pace:
             mark |= Mark.STALL
         return mark
 
-    def result(self, launched: float, now: float) -> float:
-        """A round's result is there; seconds since the last one, or since the launch if that was later."""
-        since = launched if not launched < self._last_result else self._last_result
+    def result(self, launched: float, now: float, mark: Mark) -> float:
+        """A round's result is there; seconds since the last one, or since the launch if none was near."""
+        alone = mark & (Mark.PREFILL | Mark.STALL) or math.isnan(self._last_result)
+        since = launched if alone else self._last_result
         self._last_result, self._last_round = now, now - since
         return self._last_round
