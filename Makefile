@@ -8,7 +8,7 @@ PIP_INSTALL := PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --disable-pip-ve
 # Two workers by default; whole files stay together, as their fixtures are made once a file.
 PYTEST_ARGS ?= -n 2 --dist loadfile
 
-.PHONY: replay test lint typecheck unit wheel bench docs
+.PHONY: replay test lint typecheck unit wheel bench docs figures
 
 replay: $(VENV)/.installed
 	$(BIN)/sim replay traces/
@@ -40,7 +40,11 @@ wheel: $(WHEEL_VENV)/.dependencies
 	grep exact $(WHEEL_VENV)/replay.txt >/dev/null
 
 bench: $(VENV)/.installed
-	set -e; for script in $(sort $(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script; done
+	$(BIN)/python benchmarks/replay_speed.py
+	$(BIN)/python benchmarks/live_latency.py
+
+figures: $(VENV)/.installed
+	$(BIN)/python benchmarks/figures.py
 
 # The table and the picture of the README, from one replay of the shipped traces.
 docs: $(VENV)/.installed
