@@ -133,9 +133,8 @@ def figure_4(verdict: Verdicts) -> None:
             lost.append(100 * (1 - run.tokens_per_second / plain.tokens_per_second))
             back.append(rounds_back(seed, choices, cost))
         ok = max(reached) <= 30, max(lost) <= 2, float(np.median(back)) <= 60
-        print(
-            f"{name:12}" + "  ".join(f"{spread(v)} {verdict(g)}" for v, g in zip((reached, lost, back), ok))
-        )
+        found = zip((reached, lost, back), ok, strict=True)
+        print(f"{name:12}" + "  ".join(f"{spread(values)} {verdict(good)}" for values, good in found))
 
 
 def rounds_back(seed: int, choices: Candidates, cost: CostModel) -> int:

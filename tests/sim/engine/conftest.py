@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from adaptive_depth.sim.engine.trace_set import TraceSet
+from adaptive_depth.sim.engine.trace_set import TraceSet, from_block
+from adaptive_depth.sim.import_folder import import_all
+from adaptive_depth.traces.store import find_traces, read_trace
 
 MakeSet = Callable[..., TraceSet]
 
@@ -65,3 +67,12 @@ def _drifting_trace(*, requests: int, seed: int, tokens: int = 300) -> TraceSet:
     context = rng.integers(8_000, 8_192, requests)
     start = np.arange(requests + 1) * tokens
     return TraceSet("made", "synthetic", (0,), 0, 7, context, start, counts.astype(np.int8)[None])
+
+
+@pytest.fixture(scope="session")
+def public_dense(foreign_data, tmp_path_factory) -> dict[str, TraceSet]:
+    """The public dense recordings as imported, by name."""
+    out = tmp_path_factory.mktemp("dense")
+    import_all([foreign_data / "dense"], out, lambda line: None)
+    blocks = [read_trace(path) for path in find_traces([out])]
+    return {header.trace_set: from_block(header, block) for header, block in blocks}
