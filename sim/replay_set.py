@@ -114,7 +114,7 @@ class _Table:
         trace, job = self._trace, self._job
         try:
             candidates = policy_candidates(policy, trace, every)
-            believed = None if isinstance(policy, PolicyFile) else job.cost
+            believed = (policy.cost_model() if isinstance(policy, PolicyFile) else None) or job.cost
             controller = build_controller(policy, candidates=candidates, cost=believed, strict=True)
         except AdaptiveDepthError as error:
             self.rows.append(self._unsupported(name, str(error)))
