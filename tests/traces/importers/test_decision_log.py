@@ -53,13 +53,14 @@ def test_marked_rounds_have_no_seconds(source, lines):
     assert math.isnan(seconds[0]) and seconds[1:].tolist() == [0.03, 0.03]
 
 
-def test_positions_leap_over_rounds_that_were_dropped(source, lines):
-    """The count the controller was given sets the position right; under overlap, a lagging one does not."""
+@pytest.mark.parametrize(("told", "position"), [(8, [1, 8]), (2, [1, 4])])
+def test_positions_leap_over_rounds_that_were_dropped(source, lines, told, position):
+    """The count the controller was given sets the position right; one that lags, under overlap, does not."""
     del lines[2]
-    lines[3]["rows"][0][3] = 2  # one round old, as overlap has it
+    lines[3]["rows"][0][3] = told
     lines[-1]["trailer"] |= {"records": 7, "dropped": 1}
     ((_, block),) = (imported := source.read(lines, NAME)).traces
-    assert rounds_of(block, "a")["position"] == [1, 4] and rounds_of(block, "b[1]")["position"] == [2, 4]
+    assert rounds_of(block, "a")["position"] == position and rounds_of(block, "b[1]")["position"] == [2, 4]
     assert [p.reason for p in imported.problems] == [
         "1 records of the run were dropped before they were written"
     ]
