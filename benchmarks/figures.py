@@ -82,8 +82,8 @@ def figure_3(public: dict[str, TraceSet], verdict: Verdicts) -> None:
     """Tokens/s of ``marginal`` and of SGLang's rule against the best static choice, in percent."""
     kinds: dict[str, Callable[[str], CostModel]] = {
         "A+B·k": affine,
-        "A+B·k, one server": affine,
         "preset, windows": PRESETS.__getitem__,
+        "A+B·k, one server": affine,
     }
     for kind, cost_of in kinds.items():
         print(f"\nfigure 3, {kind}: % above the best static choice at lag {LAG}")
@@ -94,7 +94,7 @@ def figure_3(public: dict[str, TraceSet], verdict: Verdicts) -> None:
             start = WINDOW if WINDOW in windows else 0
             choices = Candidates(tuple(range(K_MAX + 1)), windows, SINK, 3, start)
             lanes = 1 if "one" in kind else 0
-            print(cell(name, preset, trace, choices, cost_of(preset), lanes, verdict))
+            print(cell(name, preset, trace, choices, cost_of(preset), lanes, verdict), flush=True)
 
 
 def cell(
@@ -182,9 +182,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--public", type=Path, default=PUBLIC, help="folder of dense recordings to import")
     verdict = Verdicts()
-    figure_3(public_sets(parser.parse_args().public), verdict)
+    public = parser.parse_args().public
     figure_4(verdict)
     figure_5(verdict)
+    figure_3(public_sets(public), verdict)
     print(f"\n{verdict.missed} missed")
     return int(verdict.missed > 0)
 

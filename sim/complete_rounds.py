@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from adaptive_depth.sim.engine.trace_set import TraceSet
+from adaptive_depth.sim.engine.trace_set import TraceSet, known_context
 from adaptive_depth.sim.synth_bench import request_scores
 from adaptive_depth.sim.synth_target import target_of
 from adaptive_depth.sim.synth_twin import fit_block
@@ -22,8 +22,6 @@ from adaptive_depth.traces.header import TraceHeader
 from adaptive_depth.traces.records import RoundsBlock
 from adaptive_depth.traces.synth import accepted_counts, draw_noise
 
-#: Context at which requests of unknown length are priced unless the user says.
-ASSUMED_CONTEXT = 1024
 REJECTION_SEEN = 127
 
 
@@ -31,7 +29,8 @@ def complete_rounds(header: TraceHeader, block: RoundsBlock, seed: int = 0) -> T
     """The dense stand-in of a rounds trace, the same for a seed; ConfigError if nothing can be fitted."""
     rng = np.random.Generator(np.random.PCG64([seed, 1]))
     block = select_requests(block, np.flatnonzero(block.output_tokens > 0))
-    if not header.ordered:
+    ordered = header.ordered
+    if not ordered:
         header, block = header.model_copy(update={"ordered": True}), _shuffled(block, rng)
     target = target_of(block, header.k_max)
     model = fit_block(header, block, rng).model
@@ -39,23 +38,23 @@ def complete_rounds(header: TraceHeader, block: RoundsBlock, seed: int = 0) -> T
     counts = accepted_counts(replace(model, windows=model.windows[:1]), noise, request_scores(target))[0]
     start = np.concatenate([[0], np.cumsum(block.output_tokens)]).astype(np.int64)
     known = np.full(len(counts), -1, np.int8)
-    if header.ordered:
+    if ordered:
         _keep_recorded(block, target.k_max, start, counts, known)
-    lost = block.context < 0
+    context, note = known_context(block.context)
     return TraceSet(
         name=header.trace_set,
         origin=header.origin,
         windows=header.windows[:1],
         sink=header.sink,
         k_max=target.k_max,
-        context=np.where(lost, ASSUMED_CONTEXT, block.context),
+        context=context,
         start=start,
         accepted=counts[None],
         evidence="exact",
         workload=block.workload,
         request_id=block.request_id,
         known=known,
-        note=f"context unknown, {ASSUMED_CONTEXT:,} tokens assumed" if lost.any() else "",
+        note=note,
     )
 
 

@@ -83,7 +83,7 @@ def test_batching_pays_where_the_round_is_mostly_fixed(random_trace):
 
 @pytest.mark.parametrize("lag", [0, 1, 2, 3])
 def test_feedback_comes_as_late_as_asked_and_never_to_a_stranger(lag, random_trace):
-    """With lag n the plan of round r has seen round r - n, and no row of it comes after its request is gone."""
+    """With lag n the plan of round r has seen round r - n, and no row of it after its request is gone."""
     trace = random_trace(seed=10, requests=25, longest=9)
     listener = Listener()
     seen: list[int] = []
