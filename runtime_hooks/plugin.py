@@ -6,9 +6,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from adaptive_depth.runtime_hooks.flags import add_flags, stash_flags
+from adaptive_depth.runtime_hooks.flags import add_flags, options_of, stash_flags
 from adaptive_depth.runtime_hooks.foreign import Foreign
 from adaptive_depth.runtime_hooks.resolve import resolve
+from adaptive_depth.runtime_hooks.targets import check_version, installed_version
 from adaptive_depth.traces.errors import HookTargetError
 
 PREFIX = "sglang.srt."
@@ -16,9 +17,17 @@ _SCHEDULER = "sglang.srt.managers.scheduler"
 
 
 def register_hooks() -> None:
-    """Register flags and resolution, and in a scheduler process the look at its start."""
-    from sglang.srt.arg_groups.resolution_hooks import register_resolution_hook
-    from sglang.srt.plugins.hook_registry import HookRegistry, HookType
+    """Register flags and resolution, and in a scheduler process the look at its start.
+
+    An SGLang without these parts has no flag either; asked for by environment, it is refused.
+    """
+    try:
+        from sglang.srt.arg_groups.resolution_hooks import register_resolution_hook
+        from sglang.srt.plugins.hook_registry import HookRegistry, HookType
+    except ImportError as error:
+        if options_of(None) is not None:
+            raise SystemExit(f"adaptive-depth: {_why_not(error)}") from None
+        raise
 
     HookRegistry.register(PREFIX + "server_args.ServerArgs.add_cli_args", add_flags, HookType.AFTER)
     HookRegistry.register(PREFIX + "server_args.ServerArgs.from_cli_args", stash_flags, HookType.AROUND)
@@ -26,6 +35,15 @@ def register_hooks() -> None:
     # A scheduler is spawned with a function of this module, so it is loaded there and nowhere else.
     if _SCHEDULER in sys.modules:
         HookRegistry.register(_SCHEDULER + ".Scheduler.maybe_init_draft_worker", _start, HookType.BEFORE)
+
+
+def _why_not(error: ImportError) -> str:
+    """The release if that is the reason, else the error itself."""
+    try:
+        check_version(installed_version())
+    except HookTargetError as refusal:
+        return str(refusal)
+    return f"this SGLang lacks what the plugin hooks into: {error}"
 
 
 def _start(scheduler: Foreign) -> None:

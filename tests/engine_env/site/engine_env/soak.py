@@ -164,9 +164,12 @@ def soak(name, models, folder, wanted, requests, seed=0, abort_share=0.15):
     arguments, env = CONFIGURATIONS[name]
     events, log = folder / "events.pickle", folder / "server.log"
     events.unlink(missing_ok=True)
-    arguments = shlex.split(arguments.format(eagle=models["tiny-eagle"], **policies(folder)))
+    files = policies(folder)
+    arguments = shlex.split(arguments.format(eagle=models["tiny-eagle"], **files))
     env = {"CPU_ENGINE_RULES": "1", "CPU_ENGINE_EVENTS": str(events), **env}
     with Server(models["tiny-mimo"], *arguments, log=log, env=env) as server:
+        for file in files.values():
+            file.unlink()  # what was read at the start is not read again
         traffic, memory = Traffic(server, wanted, seed, abort_share), []
         for wave, width in enumerate((1, 8, 3, 8, 2, 6)):
             traffic.run(requests // 6 if wave else requests - 5 * (requests // 6), width)
