@@ -96,6 +96,14 @@ class RoundEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class LateStagesEvent:
+    """Stages of an earlier round, some of which still ran on the device when its result was taken."""
+
+    plan_id: int
+    seconds: StageSeconds
+
+
+@dataclass(frozen=True, slots=True)
 class ForgetEvent:
     """Requests ended and their slots were given up: ``why`` is finished, aborted, retracted or lost."""
 
@@ -152,7 +160,7 @@ class FaultEvent:
     disabled: bool
 
 
-Event = RoundEvent | ForgetEvent | ControlEvent | StartEvent | FaultEvent
+Event = RoundEvent | LateStagesEvent | ForgetEvent | ControlEvent | StartEvent | FaultEvent
 
 
 class Sink(Protocol):

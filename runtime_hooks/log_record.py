@@ -10,6 +10,7 @@ from adaptive_depth.runtime_hooks.events import (
     Event,
     FaultEvent,
     ForgetEvent,
+    LateStagesEvent,
     RoundEvent,
     RowEvent,
     StageSeconds,
@@ -34,6 +35,8 @@ def record(event: Event) -> dict[str, Any]:
     """An event as one line of the log; NaN becomes null."""
     if isinstance(event, RoundEvent):
         return _round(event)
+    if isinstance(event, LateStagesEvent):
+        return {"late": event.plan_id, "seconds": _seconds(event.seconds)}
     if isinstance(event, ForgetEvent):
         return {
             "forget": event.slots,

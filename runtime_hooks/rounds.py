@@ -10,7 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from adaptive_depth.policies.types import BatchView, Plan, Reason, RoundResult
-from adaptive_depth.runtime_hooks.events import NAN, ForgetEvent, Mark, RoundEvent, RowEvent, StageSeconds
+from adaptive_depth.runtime_hooks.events import (
+    NAN,
+    ForgetEvent,
+    LateStagesEvent,
+    Mark,
+    RoundEvent,
+    RowEvent,
+    StageSeconds,
+)
 from adaptive_depth.runtime_hooks.foreign import Foreign
 from adaptive_depth.runtime_hooks.runtime import AdaptiveRuntime
 from adaptive_depth.runtime_hooks.slots import SlotTable
@@ -52,6 +60,8 @@ class Rounds:
         self.runtime, self._stages, self._learn_seconds = runtime, stages, learn_seconds
         self.slots, self.pace = SlotTable(), Pace()
         self._last_depth = -1
+        #: A round that still ran on the device when its result was taken.
+        self._running_on: Round | None = None
         #: The round being launched, which the stage hooks time.
         self.launching: Round | None = None
 
@@ -88,12 +98,21 @@ class Rounds:
         ]
         took = done.plan_seconds + time.perf_counter() - now
         self.runtime.active = True
+        self._tell_late()
+        self._running_on = None if done.stages.complete else done
         self.runtime.emit(
             self._event(
                 done, batch, depth, accepted, before, order, sample, _stage_seconds(done, seconds, took)
             )
         )
         self._forget("finished", ended)
+
+    def _tell_late(self) -> None:
+        """The stages of the round before, which have ended since."""
+        late, self._running_on = self._running_on, None
+        if late is not None and late.stages.complete:
+            stages = StageSeconds(**late.stages.seconds())
+            self.runtime.emit(LateStagesEvent(late.plan.plan_id, stages))
 
     def ended(self, rid: str, why: str) -> None:
         """A request ended or was retracted outside a result."""

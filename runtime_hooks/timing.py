@@ -25,6 +25,10 @@ class StageClock(Protocol):
     def seconds(self) -> dict[str, float]:
         """Seconds of each stage that has ended by now; never waits."""
 
+    @property
+    def complete(self) -> bool:
+        """Every stage that was begun has ended."""
+
 
 class HostStages:
     """Stages on a CPU, where the work is done when the call returns."""
@@ -44,12 +48,17 @@ class HostStages:
         """All stages that ran."""
         return self._seconds
 
+    @property
+    def complete(self) -> bool:
+        """Always: a call that has returned has ended."""
+        return True
+
 
 class CudaStages:
     """Stages on a GPU: a pair of CUDA events each, read late and only if the second one has passed.
 
     At the time a round's result is taken, draft and verify lie behind its copy and have ended; draft-extend
-    may still run, and is then unknown.
+    may still run, and is known a round later.
     """
 
     def __init__(self) -> None:
@@ -71,6 +80,11 @@ class CudaStages:
         """Stages whose second event has passed."""
         ended = {stage: pair for stage, pair in self._pairs.items() if pair[1].query()}
         return {stage: first.elapsed_time(last) / 1e3 for stage, (first, last) in ended.items()}
+
+    @property
+    def complete(self) -> bool:
+        """The last event of every stage has passed."""
+        return all(last.query() for _, last in self._pairs.values())
 
 
 def stages_for(device: str) -> Callable[[], StageClock]:

@@ -1,9 +1,10 @@
 """The records of a decision log: JSON Lines that a live server writes, one object a line.
 
 A file is one part of a run and holds, in this order: a header (``log``, ``version``, ``run``, ``part``,
-``config``, ``counts`` of the run so far), then records told apart by their first key (``round``, ``forget``,
-``control``, ``fault``), and a ``trailer`` with counts whenever the server went idle, at the change of parts,
-and at the end. A file that does not end in one was cut off. Unknown keys pass: a release may add some.
+``config``, ``counts`` of the run so far), then records told apart by their first key (``round``, ``late``,
+``forget``, ``control``, ``fault``), and a ``trailer`` with counts whenever the server went idle, at the
+change of parts, and at the end. A file that does not end in one was cut off. Unknown keys pass: a release
+may add some.
 """
 
 from __future__ import annotations

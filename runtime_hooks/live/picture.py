@@ -13,7 +13,13 @@ from adaptive_depth.runtime_hooks.live.snapshot import Decision, Link, Snapshot
 from adaptive_depth.runtime_hooks.live.speedup import Baseline, Pace
 from adaptive_depth.traces.decisions import STALE, Round
 from adaptive_depth.traces.importers.base import Rejected
-from adaptive_depth.traces.importers.decision_records import check_version, is_header, read_config, read_round
+from adaptive_depth.traces.importers.decision_records import (
+    check_version,
+    is_header,
+    read_config,
+    read_late,
+    read_round,
+)
 from adaptive_depth.traces.importers.fields import label
 
 #: Rounds that averages are taken over, and that histograms and switches are counted over.
@@ -28,6 +34,7 @@ STALE_S = 5.0
 class _Round:
     """What is kept of a round."""
 
+    number: int
     depth: int
     switched: bool
     live: int
@@ -112,6 +119,8 @@ class Picture:
             self._totals(record["trailer"])
             self.ended = bool(record.get("end"))
             return
+        elif "late" in record:
+            self._late(*read_late(record))
         else:
             self._event(record)
         self.ended = False
@@ -156,10 +165,21 @@ class Picture:
         windows = Counter(row.window for row in live)
         emitted = sum(row.emitted for row in live)
         self._history.append(
-            _Round(played.depth, switched, len(live), emitted, windows, steady, played.seconds)
+            _Round(
+                played.plan_id, played.depth, switched, len(live), emitted, windows, steady, played.seconds
+            )
         )
         self._last, self.last_time, self.rounds = played, played.time, played.plan_id + 1
         self._sweep()
+
+    def _late(self, number: int, seconds: tuple[float, ...]) -> None:
+        """Stages that ended after their round was told."""
+        for kept in reversed(self._history):
+            if kept.number == number:
+                both = zip(kept.seconds, seconds, strict=True)
+                kept.seconds = tuple(late if math.isfinite(late) else early for early, late in both)
+            if kept.number <= number:
+                return
 
     def _sweep(self) -> None:
         """Take off requests that no round has shown for long: their end was not seen."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adaptive_depth.controller.build import build_controller
-from adaptive_depth.runtime_hooks.events import ForgetEvent, RoundEvent, StartEvent
+from adaptive_depth.runtime_hooks.events import ForgetEvent, LateStagesEvent, RoundEvent, StartEvent
 from adaptive_depth.runtime_hooks.rounds import Rounds, before_result
 from adaptive_depth.runtime_hooks.runtime import AdaptiveRuntime
 from adaptive_depth.runtime_hooks.timing import HostStages
@@ -77,6 +77,43 @@ def test_depth_of_the_result_is_what_is_learned(rounds):
     event = rounds.log.events[-1]
     assert (event.depth, event.rows[0].accepted, event.rows[0].cap) == (5, 5, 5)
     assert rounds.runtime.controller.snapshot().failures == 0
+
+
+class DeviceStages(HostStages):
+    """Draft-extend ends only after the next round was launched."""
+
+    made = 0
+
+    def __init__(self):
+        super().__init__()
+        DeviceStages.made += 1
+        self.number = DeviceStages.made
+
+    @property
+    def complete(self):
+        return DeviceStages.made > self.number
+
+    def seconds(self):
+        return {"draft": 0.004, "verify": 0.012} | ({"extend": 0.003} if self.complete else {})
+
+
+def test_stages_that_outlive_the_result_are_told_a_round_later():
+    """The round says unknown, the next result brings it; nothing is told twice."""
+    runtime, log = AdaptiveRuntime(build_controller("static:3"), START), Log()
+    runtime.add_sink(log)
+    rounds, batch = Rounds(runtime, DeviceStages, learn_seconds=True), batch_of(Req("a"))
+    for _ in range(3):
+        finish(rounds, rounds.plan(batch), batch, [1])
+    told = [event for event in log.events if not isinstance(event, StartEvent)]
+    assert [type(event) for event in told] == [
+        RoundEvent,
+        LateStagesEvent,
+        RoundEvent,
+        LateStagesEvent,
+        RoundEvent,
+    ]
+    assert told[0].seconds.extend != told[0].seconds.extend
+    assert (told[1].plan_id, told[1].seconds.extend, told[3].plan_id) == (0, 0.003, 1)
 
 
 def test_late_rows_of_ended_requests_teach_nothing(rounds):

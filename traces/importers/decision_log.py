@@ -28,7 +28,7 @@ from adaptive_depth.traces.importers.naming import set_name, source
 from adaptive_depth.traces.importers.rounds import Rounds, RoundsBuilder
 
 #: Records without rounds.
-_SILENT = ("log", "control", "fault")
+_SILENT = ("log", "late", "control", "fault")
 
 
 @dataclass(slots=True)

@@ -44,6 +44,11 @@ def read_round(record: Mapping[str, Any]) -> Round:
     )
 
 
+def read_late(record: Mapping[str, Any]) -> tuple[int, tuple[float, ...]]:
+    """Round and seconds of a record of stages that ended after their round's result."""
+    return whole(record.get("late"), "late"), _seconds(record.get("seconds"))
+
+
 def read_config(header: Mapping[str, Any]) -> dict[str, Any]:
     """The effective configuration in a header."""
     return section(header.get("config"), "config")

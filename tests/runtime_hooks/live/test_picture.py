@@ -4,7 +4,14 @@ import math
 
 import pytest
 
-from adaptive_depth.runtime_hooks.events import ControlEvent, FaultEvent, Mark
+from adaptive_depth.runtime_hooks.events import (
+    NAN,
+    ControlEvent,
+    FaultEvent,
+    LateStagesEvent,
+    Mark,
+    StageSeconds,
+)
 from adaptive_depth.runtime_hooks.live.picture import ABSENT, Picture
 from adaptive_depth.runtime_hooks.live.snapshot import Link
 
@@ -40,6 +47,18 @@ def test_times_are_those_of_steady_rounds(fed, round_event):
     assert seen.plan_us == pytest.approx(100)
     assert seen.tokens_per_second == pytest.approx(2 / 0.02)
     assert seen.requests[0].tokens_per_second == pytest.approx(100)
+
+
+def test_stages_that_end_late_are_filled_in(fed, round_event):
+    """On a GPU draft-extend still runs when the result is taken; its time comes a round later."""
+    from dataclasses import replace
+
+    first = round_event(0, [("a", 1)])
+    first = replace(first, seconds=replace(first.seconds, extend=NAN))
+    late = LateStagesEvent(0, StageSeconds(draft=0.004, verify=0.012, extend=0.007))
+    assert math.isnan(fed([first]).extend_ms)
+    seen = fed([first, round_event(1, [("a", 1)]), late])
+    assert seen.extend_ms == pytest.approx((7 + 3) / 2) and seen.round_ms == pytest.approx(20)
 
 
 def test_stale_rows_belong_to_nobody(fed, round_event, forget_event):
