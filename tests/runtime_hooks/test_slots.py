@@ -19,6 +19,7 @@ def test_slots_are_kept_unique_and_few(steps):
         assert all(slot < most for slot in held.values())
         gone = [str(number) for number in ended]
         assert sorted(table.release(gone)) == sorted(held.pop(rid) for rid in gone if rid in held)
+        assert set(table._seen) == set(held), "what is released is not remembered"
 
 
 def test_a_request_that_is_never_seen_again_is_lost():

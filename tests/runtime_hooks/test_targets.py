@@ -42,6 +42,7 @@ def test_what_matches_is_silent(tree):
     ("name", "parameters", "told"),
     [
         ("speculative.worker.Worker.run", ("self", "batch"), "takes (self, batch, deep, **more)"),
+        ("speculative.worker.free", ("title",), "takes (name), expected (title)"),
         ("speculative.worker.Worker.gone", ("self",), "is missing"),
         ("speculative.worker.Gone.run", ("self",), "is missing"),
         ("speculative.gone.Worker.run", ("self",), "is missing"),
@@ -50,7 +51,8 @@ def test_what_matches_is_silent(tree):
 )
 def test_what_differs_is_named(tree, name, parameters, told):
     """Every mismatch is one line with the dotted name and what was found."""
-    (fault,) = check_targets({name: parameters, "speculative.worker.free": ("name",)}, tree)
+    others = {"speculative.worker.free": ("name",)}
+    (fault,) = check_targets(others | {name: parameters}, tree)
     assert fault.startswith(f"sglang.srt.{name} ") and told in fault
 
 

@@ -78,6 +78,7 @@ def test_other_batches_are_left_alone(hooks, mode):
 
 def test_a_failing_plan_launches_at_the_start_depth(hooks):
     """Whatever fails in planning, the round runs static, without a window, and is counted."""
+    launch(hooks, batch_of())
     broken = batch_of()
     del broken.reqs[0].kv
     assert launch(hooks, broken) == (3, None, None)
