@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,17 @@ import pytest
 
 from adaptive_depth.traces.header import Kind, TraceHeader
 from adaptive_depth.traces.records import Block, DenseBlock, IntervalsBlock, RoundsBlock
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--update-vectors`` rewrites expected values; never in CI."""
+    parser.addoption("--update-vectors", action="store_true", help="rewrite tests/vectors where a test can")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--update-vectors") and os.environ.get("CI"):
+        raise pytest.UsageError("--update-vectors is forbidden in CI")
+
 
 MakeTrace = Callable[..., tuple[TraceHeader, Block]]
 
