@@ -21,8 +21,8 @@ ROOT = Path(__file__).parents[2]
 TRACE = ROOT / "traces" / "data" / "synthetic-1m" / "q35-code-qa.trace.parquet"
 VECTORS = ROOT / "tests" / "vectors" / "sim" / "golden_replay.json"
 ABOUT = (
-    "First 24 requests of traces/data/synthetic-1m/q35-code-qa at windows 0, 2048 and 4032 (sglang-ema: 4032), "
-    "cost q35-b200, lag 2, two lanes; made by pytest --update-vectors, checked by tests/sim/test_golden_replay.py."
+    "First 24 requests of traces/data/synthetic-1m/q35-code-qa, windows 0, 2048 and 4032 (sglang-ema: 4032), "
+    "cost q35-b200, lag 2, two lanes; made by pytest --update-vectors, checked by test_golden_replay.py."
 )
 REQUESTS, LANES, WINDOWS = 24, 2, (0, 2048, 4032)
 
