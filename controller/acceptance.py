@@ -105,7 +105,8 @@ class AcceptanceEstimator:
 
     def __init__(self, candidates: Candidates, config: AcceptanceConfig | None = None) -> None:
         self._config = cfg = config or AcceptanceConfig()
-        self._k_max, self._windows = candidates.k_max, candidates.window_array
+        # Depth 0 alone leaves nothing to estimate; the first draft's place is kept, so that shapes hold.
+        self._k_max, self._windows = max(1, candidates.k_max), candidates.window_array
         self._order = np.argsort(self._windows)
         self._pool = HazardPool(
             len(self._windows),

@@ -20,6 +20,10 @@ STOCK: dict[str, Any] = {
 }
 
 
+#: Slots are looked up in 32 bits.
+MAX_BATCH = (1 << 31) - 1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmaSlot:
     """One ladder: the depths it may take, ascending, and how it moves between them."""
@@ -35,8 +39,8 @@ class EmaSlot:
     def __post_init__(self) -> None:
         if not self.candidate_steps or list(self.candidate_steps) != sorted(set(self.candidate_steps)):
             raise ConfigError(f"candidate_steps must ascend without repeats, got {self.candidate_steps}")
-        if self.candidate_steps[0] < 0:
-            raise ConfigError(f"candidate_steps must be 0 or more, got {self.candidate_steps}")
+        if self.candidate_steps[0] < 0 or self.candidate_steps[-1] > 127:
+            raise ConfigError(f"candidate_steps must be 0..127, got {self.candidate_steps}")
         if not 0.0 <= self.ema_alpha <= 1.0:
             raise ConfigError(f"ema_alpha must be in [0, 1], got {self.ema_alpha}")
         if self.update_interval < 1 or self.warmup_batches < 0:
@@ -102,6 +106,8 @@ def parse_adaptive(raw: Mapping[str, Any]) -> dict[int, EmaSlot]:
         raise ConfigError(
             'SGLang\'s adaptive JSON needs a batch size such as "1" as a key, or candidate_steps at the top'
         )
+    if max(keyed) > MAX_BATCH:
+        raise ConfigError(f"adaptive slot {max(keyed)}: the batch size must be at most {MAX_BATCH}")
     shared = {key: value for key, value in raw.items() if key != "candidate_steps"}
     return {size: _slot(size, shared, keyed[size]) for size in sorted(keyed)}
 

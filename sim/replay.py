@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -64,9 +65,10 @@ def replay_paths(
     ``complain`` gets a line for what is unusable, ``advance`` the tokens done.
     """
     report = ReplayReport([])
-    for reader in open_traces(paths, complain):
+    readers = list(open_traces(paths, complain))
+    for reader, name in zip(readers, _names(readers), strict=True):
         try:
-            _replay_file(reader, job, report, advance)
+            _replay_file(reader, name, job, report, advance)
         except AdaptiveDepthError as error:
             complain(f"{reader.path}: {error}")
         for problem in reader.problems:
@@ -74,21 +76,38 @@ def replay_paths(
     return report
 
 
+def _names(readers: list[TraceReader]) -> list[str]:
+    """The sets' names; several files of one name would read as one set, so each is called by its path too."""
+    count = Counter(reader.header.trace_set for reader in readers)
+    names = [reader.header.trace_set for reader in readers]
+    return [
+        name if count[name] == 1 else f"{name} ({reader.path})"
+        for name, reader in zip(names, readers, strict=True)
+    ]
+
+
 def _replay_file(
-    reader: TraceReader, job: ReplayJob, report: ReplayReport, advance: Callable[[int, str], None]
+    reader: TraceReader,
+    name: str,
+    job: ReplayJob,
+    report: ReplayReport,
+    advance: Callable[[int, str], None],
 ) -> None:
-    job = _priced(job, reader.header)
+    header = reader.header.model_copy(update={"trace_set": name})
+    job = _priced(job, header)
     blocks = list(reader.blocks())
     if not blocks:
         raise AdaptiveDepthError("holds no usable request")
     block = concat_blocks(blocks)
     if isinstance(block, IntervalsBlock):
-        report.rows.extend(interval_rows(reader.header, block, job))
+        report.rows.extend(interval_rows(header, block, job))
         return
+    if not block.output_tokens.any():
+        raise AdaptiveDepthError("holds no output token to replay")
     if isinstance(block, RoundsBlock):
-        trace = complete_rounds(reader.header, block, job.seed)
+        trace = complete_rounds(header, block, job.seed)
     else:
-        trace = from_block(reader.header, block)
+        trace = from_block(header, block)
     rows, pictures = replay_set(_placed(trace, job), job, advance)
     report.rows.extend(rows)
     report.pictures.append(pictures)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from adaptive_depth.controller.build import build_controller
 from adaptive_depth.controller.default_candidates import default_candidates
 from adaptive_depth.controller.policy_file import PolicyFile
 from adaptive_depth.controller.table_cost import TableCost
+from adaptive_depth.policies.cost_model import Load
 from adaptive_depth.policies.spec import PolicySpec
 from adaptive_depth.policies.types import Candidates
 from adaptive_depth.sim.engine.clairvoyant import clairvoyant
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 #: Candidate depths where nobody says, as deep as the trace allows.
 DEPTHS = tuple(range(9))
 START_DEPTH = 3
+#: A gap to the clairvoyant below this share is sums rounding differently.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +49,10 @@ def replay_set(
 ) -> tuple[list[ReplayRow], SetPictures]:
     """All rows of one trace set, and its pictures."""
     candidates = set_candidates(trace, job)
-    ladder = static_ladder(trace, candidates, job.cost, job.options)
+    reach = _within_reach(trace, job, candidates)
+    ladder = static_ladder(trace, reach, job.cost, job.options)
     best = ladder.runs[ladder.best]
-    seer = clairvoyant(trace, candidates, job.cost) if job.options.batch == 1 else None
+    seer = clairvoyant(trace, reach, job.cost) if job.options.batch == 1 else None
     idle = next((run for (depth, _), run in ladder.runs.items() if depth == 0), None)
     table = _Table(trace, job, Bounds(best, ladder.best_per_request(), idle, seer))
     paths: list[RequestPath] = []
@@ -55,16 +61,16 @@ def replay_set(
         table.policy(name, policy, candidates, advance, paths)
     table.hindsight(ladder)
     table.ladder(ladder)
-    return table.rows, pictures_of(trace, candidates, job.cost, ladder, paths)
+    return table.rows, pictures_of(trace, reach, job.cost, ladder, paths)
 
 
 def set_candidates(trace: TraceSet, job: ReplayJob) -> Candidates:
     """Depths and windows that this trace and cost can tell about; ConfigError where none is left."""
     wanted = DEPTHS if job.depths is None else job.depths
-    priced = set(job.cost.depths) if isinstance(job.cost, TableCost) else set(wanted)
     if job.depths is None and isinstance(job.cost, TableCost):
         wanted = job.cost.depths
-    depths = tuple(sorted(k for k in set(wanted) if k <= trace.k_max and k in priced))
+    recorded = [k for k in set(wanted) if k <= trace.k_max]
+    depths = tuple(sorted(set(recorded) - unpriced(recorded, job)))
     if not depths:
         raise ConfigError(f"none of the depths {wanted} is both recorded (to {trace.k_max}) and priced")
     windows = trace.windows if job.windows is None else job.windows
@@ -74,9 +80,18 @@ def set_candidates(trace: TraceSet, job: ReplayJob) -> Candidates:
     return Candidates(depths, windows, trace.sink, start_depth=start, start_window=window)
 
 
-def policy_candidates(policy: PolicySpec | PolicyFile, trace: TraceSet, every: Candidates) -> Candidates:
-    """What a policy chooses from: its own ladder or file, else all; ConfigError if beyond the trace."""
-    if isinstance(policy, PolicyFile):
+def unpriced(depths: Sequence[int], job: ReplayJob) -> set[int]:
+    """Depths that cost infinity for a full batch: a table may lack them, there or everywhere."""
+    one = np.array([job.options.batch])
+    seconds = job.cost.seconds(Load(one, one, one, one), np.array(depths, np.int64))[0]
+    return {depth for depth, price in zip(depths, seconds, strict=True) if not np.isfinite(price)}
+
+
+def policy_candidates(
+    policy: PolicySpec | PolicyFile, trace: TraceSet, every: Candidates, job: ReplayJob | None = None
+) -> Candidates:
+    """What a policy chooses from: its own ladder or file, else all; ConfigError if beyond trace or cost."""
+    if isinstance(policy, PolicyFile) and policy.candidates is not None:
         own = policy.choices()
     elif policy.name == "sglang-ema":
         ladder = default_candidates(policy.config())
@@ -91,8 +106,23 @@ def policy_candidates(policy: PolicySpec | PolicyFile, trace: TraceSet, every: C
         return every
     if own.k_max > trace.k_max:
         raise ConfigError(f"depth {own.k_max} is deeper than recorded ({trace.k_max})")
+    if job is not None and (missing := unpriced(own.depths, job)):
+        raise ConfigError(f"the cost table has no price for depth {', '.join(map(str, sorted(missing)))}")
     trace.rows_of(own.windows)
     return own
+
+
+def _within_reach(trace: TraceSet, job: ReplayJob, every: Candidates) -> Candidates:
+    """All that any of the policies may choose: a bound over less could be beaten."""
+    depths, windows = set(every.depths), list(every.windows)
+    for _, policy in job.policies:
+        try:
+            own = policy_candidates(policy, trace, every, job)
+        except AdaptiveDepthError:  # its row will say why
+            continue
+        depths.update(own.depths)
+        windows += [window for window in own.windows if window not in windows]
+    return replace(every, depths=tuple(sorted(depths)), windows=tuple(windows))
 
 
 class _Table:
@@ -113,7 +143,7 @@ class _Table:
         """Replay one policy; what the trace cannot tell becomes an ``unsupported`` row."""
         trace, job = self._trace, self._job
         try:
-            candidates = policy_candidates(policy, trace, every)
+            candidates = policy_candidates(policy, trace, every, job)
             believed = (policy.cost_model() if isinstance(policy, PolicyFile) else None) or job.cost
             controller = build_controller(policy, candidates=candidates, cost=believed, strict=True)
         except AdaptiveDepthError as error:
@@ -172,7 +202,9 @@ class _Table:
             vs_best_static=rate / best - 1,
             vs_best_static_per_request=rate / bounds.per_request.tokens_per_second - 1,
             vs_clairvoyant=None if seer is None else rate / seer - 1,
-            gap_closed=None if seer is None or seer <= best else (rate - best) / (seer - best),
+            gap_closed=None
+            if seer is None or seer <= best * (1 + ROUNDING)
+            else (rate - best) / (seer - best),
             speedup_vs_no_spec=None if idle is None else rate / idle.tokens_per_second - 1,
             ci95=interval,
             evidence="exact" if exact else "modelled",

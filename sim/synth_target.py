@@ -73,6 +73,8 @@ def _dense_target(block: DenseBlock, k_max: int, row: int) -> Target:
     accepted = block.accepted[row]
     if not len(accepted):
         raise ConfigError("the trace holds no positions to fit to")
+    if k_max < 1:
+        raise ConfigError("the trace holds no drafts to fit to: its chains are capped at 0")
 
     def observe(counts: I8, start: I64) -> Observation:
         return observe_dense(counts, start, k_max)

@@ -14,6 +14,7 @@ from adaptive_depth.sim.synth_target import Observation, Target, target_of
 from adaptive_depth.traces.blocks import concat_blocks, empty_block, select_requests
 from adaptive_depth.traces.errors import ConfigError
 from adaptive_depth.traces.header import TraceHeader
+from adaptive_depth.traces.importers.naming import safe
 from adaptive_depth.traces.records import I64, Block, DenseBlock
 from adaptive_depth.traces.store import SUFFIX, TraceReader, write_trace
 from adaptive_depth.traces.synth import RequestPlan, SynthModel, WindowEffect, generate
@@ -78,7 +79,7 @@ def write_twin(twin: Twin, out: Path, requests: int | None, seed: int) -> Path:
     count = len(twin.target.output_tokens) if requests is None else requests
     if count < 1:
         raise ConfigError("a synthetic trace needs at least one request")
-    path = out / f"{twin.header.trace_set}-twin{SUFFIX}"
+    path = out / f"{safe(twin.header.trace_set)}-twin{SUFFIX}"  # a name may hold any path
     write_trace(path, twin_header(twin, seed), draw(twin, count, draw_rng(seed)))
     return path
 

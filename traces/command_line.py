@@ -7,6 +7,7 @@ rooms may not import each other.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -56,6 +57,9 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
     except AdaptiveDepthError as error:
         print(f"{args.prog}: {error}", file=sys.stderr)
         return EXIT_ERROR
+    except MemoryError as error:
+        print(f"{args.prog}: not enough memory: {error}", file=sys.stderr)
+        return EXIT_ERROR
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
@@ -63,3 +67,9 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
             os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
         )  # the exit's own flush must not fail again
         return EXIT_BROKEN_PIPE
+    except OSError as error:
+        if error.errno != errno.ENOSPC:  # files are the commands' own care; this is standard output
+            raise
+        print(f"{args.prog}: cannot write the output: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_ERROR

@@ -176,10 +176,14 @@ def _raise(error: OSError) -> None:
 def _open(path: Path) -> pq.ParquetFile:
     if path.is_dir():
         raise TraceFormatError(path, 0, "is a folder, expected a trace file")
+    if path.exists() and not path.is_file():  # a named pipe would wait for ever
+        raise TraceFormatError(path, 0, "is not a regular file")
     try:
         return pq.ParquetFile(path, buffer_size=1 << 20, page_checksum_verification=True, **_FOOTER_LIMITS)
     except OSError as error:
         raise TraceFormatError(path, 0, error.strerror or f"cannot be read: {_first_line(error)}") from None
+    except UnicodeEncodeError:
+        raise TraceFormatError(path, 0, "cannot be opened: its name is not UTF-8") from None
     except _PARQUET_ERRORS as error:
         raise TraceFormatError(path, 0, f"is not a readable Parquet file: {_first_line(error)}") from None
 

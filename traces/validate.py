@@ -29,6 +29,8 @@ BLOCK_TYPE: dict[str, type[Block]] = {"dense": DenseBlock, "rounds": RoundsBlock
 MAX_DEPTH = 127
 #: Beyond any context or count; keeps sums within 64 bits.
 MAX_TOKENS = 1 << 40
+#: Windows are kept in 32 bits.
+MAX_WINDOW = (1 << 31) - 1
 #: Row -> the first reason why it cannot be used.
 Faults = dict[int, str]
 
@@ -38,6 +40,8 @@ def header_fault(header: TraceHeader) -> str | None:
     windows = header.windows
     if not windows or len(set(windows)) < len(windows) or min(windows) < 0:
         return f"windows must be distinct and 0 or more, got {windows}"
+    if max(*windows, header.sink) > MAX_WINDOW:
+        return f"windows and sink must be at most {MAX_WINDOW}, got {windows} and {header.sink}"
     if header.temperature is not None and not math.isfinite(header.temperature):
         return f"temperature must be finite, got {header.temperature}"
     return None

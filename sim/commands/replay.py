@@ -20,6 +20,8 @@ HELP = (
 LADDER_RULE = "static"
 #: What ``--context own`` is parsed to.
 OWN = 0
+#: Bounds of what can be asked for: as many requests as a table may price, any context and window of a trace.
+MAX_BATCH, MAX_CONTEXT, MAX_WINDOW = 1 << 16, 1 << 40, (1 << 31) - 1
 #: Width of the table where there is no terminal to ask.
 PLAIN_WIDTH = 100
 
@@ -43,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N|own",
         help="price every prompt at N tokens; a preset prices short prompts at 1.04M, unless 'own'",
     )
-    add("--batch", type=_count, default=1, metavar="B", help="requests that share each round (default 1)")
+    add("--batch", type=_batch, default=1, metavar="B", help="requests that share each round (default 1)")
     add(
         "--lag",
         type=int,
@@ -58,9 +60,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="servers side by side (default: 16 requests each)",
     )
-    add("--window", type=_list, metavar="W[,W]", help="candidate draft windows, 0 = full (default: recorded)")
+    add(
+        "--window",
+        type=_windows,
+        metavar="W[,W]",
+        help="candidate draft windows, 0 = full (default: recorded)",
+    )
     add("--depths", type=_list, metavar="K[,K]", help="candidate depths (default 0..8, as recorded)")
-    add("--seed", type=int, default=0, help="seed of intervals and of modelled rounds (default 0)")
+    add("--seed", type=_seed, default=0, help="seed of intervals and of modelled rounds (default 0)")
     for kind in ("json", "csv", "html"):
         add(f"--{kind}", type=Path, metavar="F", help=f"also write the report as {kind.upper()} to F")
 
@@ -70,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
     from adaptive_depth.sim.replay import replay_paths
     from adaptive_depth.sim.report.progress import Bar
 
+    _refuse_overwriting(args)
     job = _job(args)
     with Bar("replay", lambda: _work(args.paths, len(job.policies))) as bar:
         report = replay_paths(args.paths, job, lambda line: bar.write(f"sim replay: {line}"), bar.advance)
@@ -112,17 +120,29 @@ def _write(report: ReplayReport, args: argparse.Namespace) -> None:
 
     console = Console()
     print_replay(report, console if console.is_terminal else Console(width=PLAIN_WIDTH))
-    try:
-        for path in filter(None, (args.json, args.csv, args.html)):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        if args.json:
-            args.json.write_text(to_json(report), encoding="utf-8")
-        if args.csv:
-            args.csv.write_text(to_csv(report), encoding="utf-8", newline="")
-        if args.html:
-            write_html(report, args.html)
-    except OSError as error:
-        raise ConfigError(f"cannot write {error.filename}: {error.strerror}") from None
+    for path, write in (
+        (args.json, lambda: args.json.write_text(to_json(report), encoding="utf-8")),
+        (args.csv, lambda: args.csv.write_text(to_csv(report), encoding="utf-8", newline="")),
+        (args.html, lambda: write_html(report, args.html)),
+    ):
+        try:
+            if path:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write()
+        except OSError as error:
+            raise ConfigError(f"cannot write {error.filename or path}: {error.strerror}") from None
+
+
+def _refuse_overwriting(args: argparse.Namespace) -> None:
+    """A report may replace neither another one nor a trace that is read; found out before the long work."""
+    from adaptive_depth.traces.errors import ConfigError
+
+    taken = {path.resolve() for path in args.paths}
+    for path in filter(None, (args.json, args.csv, args.html)):
+        if path.is_file() or not path.exists():  # /dev/stdout may well take two
+            if path.resolve() in taken:
+                raise ConfigError(f"{path} is named twice: as a trace to read or as another report")
+            taken.add(path.resolve())
 
 
 def _work(paths: list[Path], policies: int) -> int:
@@ -134,15 +154,28 @@ def _work(paths: list[Path], policies: int) -> int:
     return policies * sum(int(b.output_tokens.sum()) for b in blocks if not isinstance(b, IntervalsBlock))
 
 
-def _count(text: str) -> int:
-    value = int(text.replace("_", ""))
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is below 1")
+def _count(text: str, least: int = 1, most: int | None = None) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+    if value < least:
+        raise argparse.ArgumentTypeError(f"{text} is below {least}")
+    if most is not None and value > most:
+        raise argparse.ArgumentTypeError(f"{text} is above {most:,}")
     return value
 
 
+def _batch(text: str) -> int:
+    return _count(text, most=MAX_BATCH)
+
+
+def _seed(text: str) -> int:
+    return _count(text, least=0)
+
+
 def _context(text: str) -> int:
-    return OWN if text == "own" else _count(text)
+    return OWN if text == "own" else _count(text, most=MAX_CONTEXT)
 
 
 def _list(text: str) -> tuple[int, ...]:
@@ -152,4 +185,11 @@ def _list(text: str) -> tuple[int, ...]:
         raise argparse.ArgumentTypeError(f"{text!r} is no list of whole numbers") from None
     if min(values) < 0 or len(set(values)) != len(values):
         raise argparse.ArgumentTypeError(f"{text!r} must hold distinct numbers from 0")
+    return values
+
+
+def _windows(text: str) -> tuple[int, ...]:
+    values = _list(text)
+    if max(values) > MAX_WINDOW:
+        raise argparse.ArgumentTypeError(f"{max(values)} is above {MAX_WINDOW:,}")
     return values

@@ -71,11 +71,14 @@ def _static(
 
 
 def ratio_interval(run: Replayed, base: Replayed, *, seed: int = 0) -> tuple[float, float] | None:
-    """95 % interval of ``rate(run)/rate(base) - 1``, resampling requests; ``None`` below two of them."""
-    requests = len(run.tokens)
-    if requests < 2:
-        return None
+    """95 % interval of ``rate(run)/rate(base) - 1``, resampling requests; ``None`` below two of them.
+
+    Requests without output took no time and say nothing.
+    """
     columns = np.stack([run.tokens, run.seconds, base.tokens, base.seconds], axis=1).astype(np.float64)
+    columns = columns[run.tokens > 0]
+    if len(columns) < 2:
+        return None
     ratios = _resampled_ratios(columns, np.random.default_rng(seed))
     low, high = np.quantile(ratios, [0.025, 0.975])
     return float(low), float(high)

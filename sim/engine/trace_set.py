@@ -96,17 +96,30 @@ def _add(note: str, more: str) -> str:
     return f"{note}; {more}" if note else more
 
 
+#: Context at which requests of unknown length are priced unless the user says.
+ASSUMED_CONTEXT = 1024
+
+
+def known_context(context: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], str]:
+    """The contexts with unknown ones (-1) filled in, and the note that says so."""
+    lost = context < 0
+    note = f"context unknown, {ASSUMED_CONTEXT:,} tokens assumed" if lost.any() else ""
+    return np.where(lost, ASSUMED_CONTEXT, context), note
+
+
 def from_block(header: TraceHeader, block: DenseBlock) -> TraceSet:
     """The trace set of one dense file."""
+    context, note = known_context(block.context)
     return TraceSet(
         name=header.trace_set,
         origin=header.origin,
         windows=header.windows,
         sink=header.sink,
         k_max=header.k_max,
-        context=block.context,
+        context=context,
         start=block.start,
         accepted=block.accepted,
         workload=block.workload,
         request_id=block.request_id,
+        note=note,
     )
