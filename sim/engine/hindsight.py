@@ -49,10 +49,14 @@ class Ladder:
 
 
 def static_ladder(trace: TraceSet, candidates: Candidates, cost: CostModel, options: ReplayOptions) -> Ladder:
-    """Play every candidate depth and window; depth 0 reads no window and is played once."""
+    """Play every candidate depth and window; depth 0 drafts nothing and is played once.
+
+    Its window is the shortest: a server that keeps the drafter warm pays for what draft-extend reads.
+    """
+    shortest = min(candidates.windows, key=lambda window: window or np.inf)
     runs: dict[tuple[int, int], Replayed] = {}
     for depth in candidates.depths:
-        for window in candidates.windows if depth else (candidates.start_window,):
+        for window in candidates.windows if depth else (shortest,):
             runs[depth, window] = _static(trace, candidates, depth, window, cost, options)
     return Ladder(runs)
 

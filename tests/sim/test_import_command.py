@@ -45,12 +45,13 @@ def test_a_folder_of_every_format(run, tmp_path):
     """Each set becomes one file under its own name, readable, with nothing lost on the way."""
     code, out, err = run(SAMPLES)
     assert (code, err) == (0, "")
-    assert "specdecode-bench-eagle" in out and "13 sets written, 0 problems, 0 files skipped" in out
+    assert "specdecode-bench-eagle" in out and "14 sets written, 0 problems, 0 files skipped" in out
     for path in find_traces([tmp_path / "out"]):
         reader = TraceReader(path)
         assert sum(block.requests for block in reader.blocks()) == reader.requests > 0 and not reader.problems
         assert reader.header.trace_set == path.name.removesuffix(".trace.parquet")
-        assert reader.header.origin == "imported"
+        ours = path.name.startswith("decision")
+        assert reader.header.origin == ("recorded" if ours else "imported")
     assert sorted(p.name for p in (tmp_path / "out").iterdir() if p.name.startswith(".")) == []
 
 

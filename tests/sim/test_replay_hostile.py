@@ -90,6 +90,16 @@ def test_no_policy_beats_the_clairvoyant(dense, rows, tmp_path):
     assert all(row["vs_best_static"] <= 1e-9 for row in found if row["role"] == "policy")
 
 
+def test_plain_decoding_pays_for_the_shortest_window(dense, rows, tmp_path):
+    """Where a windowed draft-extend runs at depth 0 too, the baseline is not charged the full context."""
+    cost = tmp_path / "cost.json"
+    part = {"v0": 0.005, "x2": 1e-8, "extend_windowed": True, "extend_at_zero": True}
+    cost.write_text(json.dumps({"name": "warm", "linear": part}), "utf-8")
+    arguments = ("--window", "0,512", "--depths", "0,1", "--context", "1000000", "--policy", "static:0@512")
+    found = {row["policy"]: row for row in rows(dense([40] * 3), *arguments, "--cost", cost)}
+    assert found["static:0@512"]["speedup_vs_no_spec"] == pytest.approx(0.0)
+
+
 def test_a_depth_without_a_price_is_unsupported(dense, rows, tmp_path):
     """A table that lacks a depth of the stock ladder cannot say how fast that is: no figure, and why."""
     table = tmp_path / "table.csv"
