@@ -185,6 +185,8 @@ class AcceptanceEstimator:
     def observe(self, result: RoundResult) -> None:
         """Learn from a round; rows of depth 0 teach nothing."""
         accepted, depth = result.accepted.view(np.uint8), result.depth.view(np.uint8)  # twice 127 fits
+        if not np.count_nonzero(depth):
+            return
         cell = self._pool.cell(result.context, self._window_index(result.window))
         outcome = np.minimum(np.minimum(accepted + accepted + TICK, depth + depth), self._whole)
         outcome = outcome + cell * self._outcomes

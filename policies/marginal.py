@@ -127,13 +127,13 @@ class Marginal:
         state = self._groups
         state.reserve(groups)
         current, best = state["depth"].take(groups), rate.argmax(axis=1)
+        row = self._row_of(len(groups))
+        top = rate[row, best]
+        if not np.add.reduce(top) >= 0.0:  # argmax finds a NaN if there is one
+            raise ValueError("the expected rate of a round is not a number")
         if not np.count_nonzero(best != current):
             state["regret"][groups] = 0.0
             return current, current.copy()
-        row = self._row_of(len(groups))
-        top = rate[row, best]
-        if not np.add.reduce(top) > 0.0:
-            raise ValueError("the expected rate of a round is no positive number")
         regret = state["regret"][groups] + top / rate[row, current] - 1.0
         stay = (best != current) & (regret < self._switch_cost[best])
         chosen = np.where(stay, current, best)

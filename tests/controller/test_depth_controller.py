@@ -9,6 +9,7 @@ from adaptive_depth.controller.acceptance import AcceptanceEstimator
 from adaptive_depth.controller.build import build_controller
 from adaptive_depth.controller.depth_controller import PENDING_PLANS, DepthController, FixedCost, group_load
 from adaptive_depth.controller.presets import preset
+from adaptive_depth.policies.registry import make_config, make_policy
 from adaptive_depth.policies.types import BatchView, Candidates, Plan, Reason, RoundResult
 
 CANDIDATES = Candidates(windows=(4032, 0), sink=64, start_window=4032)
@@ -57,6 +58,9 @@ class Nonsense:
         curve = np.full((len(batch.slot), 2, 7), 0.5, np.float32)
         curve[-1, 1, 3:] = np.nan
         return curve
+
+    def window_bonus(self, batch):
+        return None
 
     def observe(self, result):
         pass
@@ -131,7 +135,9 @@ def test_a_plan_of_another_size_gives_the_static_plan():
 
 def test_survival_that_is_no_number_gives_the_static_plan():
     """One NaN in one row: nothing is decided on it."""
-    controller = build(estimator=Nonsense())
+    controller = build(
+        rule=make_policy("marginal", make_config("marginal", {}), CANDIDATES), estimator=Nonsense()
+    )
     assert is_static(controller.plan(batch()))
     assert "not a number" in controller.snapshot().last_error
 
