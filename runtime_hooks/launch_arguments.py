@@ -46,13 +46,15 @@ class Arguments(argparse.Namespace):
 
     >>> Arguments(tp_size=2).enable_lora is None
     True
+    >>> Arguments().dp_size, Arguments().speculative_draft_window_size
+    (1, None)
     """
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         """What was not given; argparse asks for hidden names of its own."""
         if name.startswith("_"):
             raise AttributeError(name)
-        return 1 if name.endswith("_size") else None
+        return 1 if name.endswith("_size") and not name.startswith("speculative_") else None
 
 
 def read_arguments(argv: Sequence[str]) -> Arguments:

@@ -95,6 +95,16 @@ def test_no_speculation_is_refused_with_the_mend(report, sglang):
     assert "--speculative-algorithm NEXTN" in found["launch"]["refused"][0]
 
 
+def test_a_window_that_was_not_asked_for_is_full(report, sglang):
+    """Without window flags and policy file the draft attends the whole context, with them what they say."""
+    sglang("0.5.23")
+    _, found = report("--", *NEXTN)
+    assert (found["launch"]["windows"], found["launch"]["sink"]) == ([0], 0)
+    asked = ["--speculative-draft-window-size", "4032", "--speculative-draft-sink-size", "64"]
+    _, found = report("--", *NEXTN, *asked, "--speculative-draft-attention-backend", "triton")
+    assert (found["launch"]["windows"], found["launch"]["sink"]) == ([4032], 64)
+
+
 def test_buffers_follow_the_formula_and_the_launch(report, sglang, tmp_path):
     """Batch and context come from the flags, vocabulary from the checkpoint; what is assumed is said."""
     sglang("0.5.23")
