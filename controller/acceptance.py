@@ -70,7 +70,7 @@ class AcceptanceConfig:
     slow_weight: float = 16.0
     fast_weight: float = 2.0
     position_decay: float = 0.99
-    position_weight: float = 10.0
+    position_weight: float = 25.0
     pool_decay: float = 0.9995
     pool_weight: float = 20.0
     prior_failure: float = 0.35
