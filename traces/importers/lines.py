@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from adaptive_depth.traces.importers.base import Problem, Progress
+from adaptive_depth.traces.importers.base import Problem, Progress, Rejected
 
 #: A line longer than this is skipped and named. A prompt of 1M token ids is about 8 MiB.
 LINE_LIMIT = 64 << 20
@@ -47,6 +47,19 @@ def log_lines(path: Path, progress: Progress) -> Iterator[tuple[int, str] | Prob
     """Yield ``(line number, text)`` of a log, in which stray bytes are replaced, not refused."""
     for item in raw_lines(path, progress):
         yield item if isinstance(item, Problem) else (item[0], item[1].decode(errors="replace"))
+
+
+def take_lines(path: Path, progress: Progress, take: Callable[[str], None]) -> Iterator[Problem]:
+    """Hand every line of a log to ``take``; yield a problem for each that cannot be read or is rejected."""
+    for item in log_lines(path, progress):
+        if isinstance(item, Problem):
+            yield item
+            continue
+        line, text = item
+        try:
+            take(text)
+        except Rejected as reason:
+            yield Problem(path, line, str(reason))
 
 
 def byte_fault(raw: bytes) -> str | None:

@@ -22,11 +22,11 @@ import numpy as np
 
 from adaptive_depth.traces.header import TraceHeader
 from adaptive_depth.traces.importers.accept_rate import EraFinder
-from adaptive_depth.traces.importers.base import Importer, Item, Piece, Problem, Progress, Rejected
+from adaptive_depth.traces.importers.base import Importer, Item, Piece, Progress, Rejected
 from adaptive_depth.traces.importers.fields import DEEPEST, label
 from adaptive_depth.traces.importers.head import Head
 from adaptive_depth.traces.importers.intervals import Interval, Stream, intervals_block
-from adaptive_depth.traces.importers.lines import log_lines
+from adaptive_depth.traces.importers.lines import take_lines
 from adaptive_depth.traces.importers.naming import set_name, source
 from adaptive_depth.traces.importers.sglang_line import DecodeLine, Origin, decode_line, origin, plain
 from adaptive_depth.traces.records import UNKNOWN
@@ -63,15 +63,7 @@ def matches(head: Head) -> bool:
 def convert(path: Path, progress: Progress) -> Iterator[Item]:
     """Yield one intervals piece with a stream a rank."""
     log = _Log()
-    for item in log_lines(path, progress):
-        if isinstance(item, Problem):
-            yield item
-            continue
-        line, text = item
-        try:
-            _take(log, plain(text))
-        except Rejected as reason:
-            yield Problem(path, line, str(reason))
+    yield from take_lines(path, progress, lambda text: _take(log, plain(text)))
     if log.streams:
         _infer_depths(log)
         yield _piece(path, log)

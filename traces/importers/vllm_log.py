@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from adaptive_depth.traces.header import TraceHeader
-from adaptive_depth.traces.importers.base import Importer, Item, Piece, Problem, Progress, Rejected
+from adaptive_depth.traces.importers.base import Importer, Item, Piece, Progress, Rejected
 from adaptive_depth.traces.importers.fields import DEEPEST, label
 from adaptive_depth.traces.importers.head import Head
 from adaptive_depth.traces.importers.intervals import Interval, Stream, intervals_block
-from adaptive_depth.traces.importers.lines import log_lines
+from adaptive_depth.traces.importers.lines import take_lines
 from adaptive_depth.traces.importers.naming import set_name, source
 from adaptive_depth.traces.importers.sglang_line import plain
 from adaptive_depth.traces.importers.yearless_clock import YearlessClock
@@ -72,15 +72,7 @@ def matches(head: Head) -> bool:
 def convert(path: Path, progress: Progress) -> Iterator[Item]:
     """Yield one intervals piece with a stream an engine."""
     log = _Log()
-    for item in log_lines(path, progress):
-        if isinstance(item, Problem):
-            yield item
-            continue
-        line, text = item
-        try:
-            _take(log, plain(text))
-        except Rejected as reason:
-            yield Problem(path, line, str(reason))
+    yield from take_lines(path, progress, lambda text: _take(log, plain(text)))
     if log.streams:
         yield _piece(path, log)
 
